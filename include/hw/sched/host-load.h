@@ -11,13 +11,24 @@
 
 #include "hw/sched/host-topology.h"
 
+/*
+ * The time run is taken from /proc/stat wherever that can be read, also when
+ * /proc/schedstat is there: the latter adds it up only when a task leaves its
+ * CPU (rq_sched_info_depart() in Linux' kernel/sched/stats.h), so that a vCPU
+ * that spins alone on a CPU would not be seen for seconds and then all at once.
+ * The time waited is added up at each arrival and has no such gaps.
+ */
 typedef enum HostLoadSource {
     HOST_LOAD_NONE,       /* nothing readable: the guard cannot see others */
     HOST_LOAD_STAT,       /* /proc/stat: ticks, no waiting time */
-    HOST_LOAD_SCHEDSTAT,  /* /proc/schedstat: ns, run and wait */
+    HOST_LOAD_SCHEDSTAT,  /* /proc/schedstat: waiting time as well, ns */
 } HostLoadSource;
 
-/* Cumulative times of one CPU, ns. */
+/*
+ * Cumulative times of one CPU, ns.  Run is user, nice, system, irq and softirq
+ * of /proc/stat: guests are part of user; steal is not counted, since nothing
+ * of this host ran then.
+ */
 typedef struct HostCpuTimes {
     uint64_t run_ns;
     uint64_t wait_ns;     /* runnable but not running; 0 with HOST_LOAD_STAT */
@@ -26,6 +37,7 @@ typedef struct HostCpuTimes {
 /* One reading of the whole host. */
 typedef struct HostLoadSample {
     HostLoadSource source;
+    bool run_from_stat;   /* false: from /proc/schedstat, /proc/stat failed */
     int64_t when_ns;      /* the caller's monotonic clock */
     int n_cpus;
     HostCpuTimes *cpus;   /* n_cpus; a CPU without a row has zeros */
@@ -33,10 +45,10 @@ typedef struct HostLoadSample {
 } HostLoadSample;
 
 /*
- * Read @root/proc/schedstat, else @root/proc/stat, into a new sample for CPUs
+ * Read @root/proc/stat and @root/proc/schedstat into a new sample for CPUs
  * 0 .. @n_cpus - 1.  Never NULL: with neither readable the source is
- * HOST_LOAD_NONE and @ret_note (may be NULL; else set to a new string or NULL)
- * says why.
+ * HOST_LOAD_NONE.  @ret_note (may be NULL; else set to a new string or NULL)
+ * says which file was not used and why; NULL when both were.
  */
 HostLoadSample *host_load_sample(const char *root, int n_cpus, int64_t now_ns,
                                  char **ret_note);
@@ -46,10 +58,19 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(HostLoadSample, host_load_sample_free)
 /* What one of our threads used, cumulative; from its schedstat file. */
 typedef struct ThreadTimes {
     uint64_t run_ns, wait_ns, slices;
+    bool waits_known;     /* false: only run_ns is, from the CPU clock */
 } ThreadTimes;
 
-/* Read @root/proc/self/task/@tid/schedstat. False: gone, denied or garbage. */
+/*
+ * Read @root/proc/self/task/@tid/schedstat.  On the running host (@root is
+ * "") a file that is absent or denied (a kernel without SCHEDSTATS, AppArmor)
+ * is replaced by the thread's CPU clock, which knows the time run alone.
+ * False, with @ret_times untouched: gone, or garbage.
+ */
 bool host_load_thread(const char *root, int tid, ThreadTimes *ret_times);
+
+/* More tasks than that per CPU are not told apart, per mille. */
+#define HOST_LOAD_TASKS_MAX 1000000
 
 /* What ran on one LLC between two samples, our own threads left out. */
 typedef struct LlcLoad {
@@ -69,7 +90,9 @@ typedef struct HostLoad {
  * @own_wait_ns are what our own threads ran and waited on each LLC in that
  * time (host->n_llcs entries, NULL: nothing); the difference is clamped at 0.
  * Samples of different sources, or a window of 0, give HOST_LOAD_NONE.
- * Counters that ran backwards (a CPU went off and on) count as 0.
+ * Counters that ran backwards (a CPU went off and on) count as 0, and so does
+ * a CPU that has no row in one of the samples.  No CPU runs more than the
+ * window.
  */
 HostLoad *host_load_between(const HostTopology *host,
                             const HostLoadSample *before,
