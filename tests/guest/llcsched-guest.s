@@ -1,0 +1,785 @@
+/*
+ * A guest for tests: every vCPU runs a simple load and counts what it did
+ *
+ * This is the whole firmware (`-bios`): 64 KiB, no operating system, up some
+ * milliseconds after QEMU.  README.md says how to talk to it.
+ *
+ * It stays in flat 32-bit protected mode, without paging, and returns from
+ * interrupts without IRET: a KVM that itself runs in a virtual machine may
+ * emulate such code by the kernel's instruction emulator, which knows IRET in
+ * real mode only.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+/* The image is mapped here, and again below 4 GiB. */
+        .equ    ROM_BASE, 0xf0000
+        .equ    ROM_SIZE, 0x10000
+        .equ    SIPI_VECTOR, ROM_BASE >> 12
+
+/* Memory map, all below 512 KiB */
+        .equ    IDT, 0x1000             /* 256 gates */
+        .equ    VARS, 0x2000
+        .equ    BOOT_SLOT, VARS + 0x00  /* slot of the boot CPU */
+        .equ    MODE, VARS + 0x04       /* index into the table of modes */
+        .equ    COUNTDOWN, VARS + 0x08  /* ticks until the next report */
+        .equ    EXPECTED, VARS + 0x0c   /* vCPUs that QEMU says are there */
+        .equ    HOTPLUG, VARS + 0x10    /* port of the CPU hot-plug registers */
+        .equ    IDTR, VARS + 0x18
+        .equ    BUFFER, VARS + 0x40     /* one fw_cfg directory entry */
+        .equ    SLOTS, 0x10000          /* one for each APIC id */
+        .equ    STACKS, 0x20000
+        .equ    STACK_SHIFT, 9
+        .equ    STACK_BYTES, 1 << STACK_SHIFT
+        .equ    MAX_IDS, 255            /* xAPIC: id 255 is the broadcast */
+        .equ    RAM_END, STACKS + (MAX_IDS << STACK_SHIFT)
+
+/* A slot: what one vCPU counts and knows. A cache line, so that counting is
+ * not sharing. */
+        .equ    SLOT_SHIFT, 6
+        .equ    SLOT_BYTES, 1 << SLOT_SHIFT
+        .equ    S_COUNT, 0              /* work done, modulo 2^32 */
+        .equ    S_PRESENT, 4            /* 1 once it has started */
+        .equ    S_TICKS, 8              /* timer interrupts taken */
+        .equ    S_ID, 12                /* APIC id */
+        .equ    S_WORD, 16              /* the pair's word, in its first slot */
+        .equ    S_CELL, 20              /* address of that word; 0: no pair */
+        .equ    S_PARITY, 24            /* its turn: word & 1 == S_PARITY */
+        .equ    S_PARTNER, 28           /* APIC id of the other */
+
+/* Local APIC. Its timer counts nanoseconds in QEMU and in KVM. */
+        .equ    APIC, 0xfee00000
+        .equ    APIC_ID, APIC + 0x20
+        .equ    APIC_EOI, APIC + 0xb0
+        .equ    APIC_SVR, APIC + 0xf0
+        .equ    APIC_ICR, APIC + 0x300
+        .equ    APIC_ICR_HIGH, APIC + 0x310
+        .equ    APIC_LVT_TIMER, APIC + 0x320
+        .equ    APIC_LVT_LINT0, APIC + 0x350
+        .equ    APIC_TIMER_INITIAL, APIC + 0x380
+        .equ    APIC_TIMER_DIVIDE, APIC + 0x3e0
+        .equ    ICR_OTHERS, 0xc0000     /* all but the sender */
+        .equ    ICR_INIT, 0x4500
+        .equ    ICR_SIPI, 0x4600 | SIPI_VECTOR
+        .equ    ICR_FIXED, 0x4000
+        .equ    LVT_MASKED, 0x10000
+        .equ    LVT_PERIODIC, 0x20000
+        .equ    DIVIDE_BY_128, 0xa
+        .equ    TICKS_PER_SECOND, 50
+        .equ    TIMER_COUNT, 1000000000 / 128 / TICKS_PER_SECOND
+
+        .equ    VECTOR_TICK, 0x20
+        .equ    VECTOR_WAKE, 0x21
+        .equ    VECTOR_SPURIOUS, 0xff
+
+        .equ    COM1, 0x3f8
+        .equ    COM1_LSR, COM1 + 5
+        .equ    LSR_DATA_READY, 0x01
+        .equ    LSR_CAN_SEND, 0x20
+
+        .equ    FW_CFG_SELECT, 0x510
+        .equ    FW_CFG_DATA, 0x511
+        .equ    FW_CFG_NB_CPUS, 0x05
+        .equ    FW_CFG_DIRECTORY, 0x19
+        .equ    ENTRY_BYTES, 64         /* size, key (big-endian), name */
+        .equ    E_SIZE, 0
+        .equ    E_KEY, 4
+        .equ    E_NAME, 8
+
+/* CPU hot-plug registers, docs/specs/acpi_cpu_hotplug.rst in QEMU */
+        .equ    HP_SELECT, 0
+        .equ    HP_STATUS, 4
+        .equ    HP_COMMAND, 5
+        .equ    HP_DATA, 8
+        .equ    HP_INSERTED, 2
+        .equ    HP_REMOVING, 4
+        .equ    HP_EJECT, 8
+        .equ    HP_CMD_NEXT_EVENT, 0
+        .equ    HP_CMD_APIC_ID, 3
+        .equ    HP_PORT_PC, 0xaf00
+        .equ    HP_PORT_Q35, 0x0cd8
+
+        .equ    DEBUG_EXIT, 0xf4
+        .equ    PCI_ADDRESS, 0xcf8
+        .equ    PCI_DATA, 0xcfc
+        .equ    PM_BASE, 0x600
+        .equ    GED_SLEEP, 0xfea00200   /* microvm's sleep register */
+        .equ    GED_SLEEP_S5, 0x34
+
+/* Modes: indexes into the table at the end */
+        .equ    MODE_SPIN, 0
+        .equ    MODE_HALT, 1
+        .equ    MODE_HOP, 2
+        .equ    MODE_IPI, 3
+        .equ    MODE_HALF, 4
+        .equ    N_MODES, 5
+
+        .section .text
+        .globl  _start
+_start:
+
+/*
+ * Into protected mode. A start-up IPI enters at the first byte of the image,
+ * a reset through the jump at its end.
+ */
+        .code16
+start_ap16:
+        cli
+        lgdtl   %cs:(gdtr - _start)
+        mov     %cr0, %eax
+        or      $1, %al
+        mov     %eax, %cr0
+        ljmpl   $8, $start_ap
+start_boot16:
+        cli
+        lgdtl   %cs:(gdtr - _start)
+        mov     %cr0, %eax
+        or      $1, %al
+        mov     %eax, %cr0
+        ljmpl   $8, $start_boot
+
+        .balign 8
+gdt:    .quad   0
+        .quad   0x00cf9b000000ffff      /* code, 4 GiB */
+        .quad   0x00cf93000000ffff      /* data, 4 GiB */
+gdtr:   .word   gdtr - gdt - 1
+        .long   gdt
+
+        .code32
+/* Flat segments; %ebx = the slot of this vCPU; its stack. */
+        .macro  enter_flat
+        cld
+        mov     $16, %ax
+        mov     %ax, %ds
+        mov     %ax, %es
+        mov     %ax, %ss
+        mov     APIC_ID, %ebx
+        shr     $24, %ebx
+        lea     1(%ebx), %esp
+        shl     $STACK_SHIFT, %esp
+        add     $STACKS, %esp
+        shl     $SLOT_SHIFT, %ebx
+        add     $SLOTS, %ebx
+        .endm
+
+start_ap:
+        enter_flat
+        call    init_cpu
+        jmp     work
+
+start_boot:
+        enter_flat
+        /* a reset keeps the memory: forget the last life */
+        xor     %eax, %eax
+        mov     $IDT, %edi
+        mov     $(RAM_END - IDT) / 4, %ecx
+        rep     stosl
+        mov     %ebx, BOOT_SLOT
+        movl    $1, COUNTDOWN
+        call    build_idt
+        call    find_hotplug_port
+        call    read_mode
+        call    init_cpu
+        mov     $text_starting, %esi
+        call    print_text
+        call    read_expected
+        call    print_number
+        mov     $text_vcpus, %esi
+        call    print_text
+        movl    $ICR_OTHERS | ICR_INIT, APIC_ICR
+1:      movl    $ICR_OTHERS | ICR_SIPI, APIC_ICR
+        call    wait_for_others
+        jne     1b
+        call    report_up
+        movl    $TIMER_COUNT, APIC_TIMER_INITIAL
+        jmp     work
+
+/* Interrupts of this vCPU, and its presence. In: %ebx. */
+init_cpu:
+        lidt    IDTR
+        movl    $0x100 | VECTOR_SPURIOUS, APIC_SVR
+        movl    $LVT_MASKED, APIC_LVT_LINT0
+        movl    $DIVIDE_BY_128, APIC_TIMER_DIVIDE
+        movl    $LVT_PERIODIC | VECTOR_TICK, APIC_LVT_TIMER
+        mov     APIC_ID, %eax
+        shr     $24, %eax
+        mov     %eax, S_ID(%ebx)
+        movl    $1, S_PRESENT(%ebx)
+        ret
+
+build_idt:
+        mov     $VECTOR_TICK, %edi
+        mov     $irq_tick, %eax
+        call    set_gate
+        mov     $VECTOR_WAKE, %edi
+        mov     $irq_wake, %eax
+        call    set_gate
+        mov     $VECTOR_SPURIOUS, %edi
+        mov     $irq_return, %eax
+        call    set_gate
+        movw    $256 * 8 - 1, IDTR
+        movl    $IDT, IDTR + 2
+        ret
+
+/* In: %edi = vector, %eax = handler. */
+set_gate:
+        mov     %eax, %edx
+        and     $0xffff, %edx
+        or      $8 << 16, %edx
+        mov     %edx, IDT(, %edi, 8)
+        and     $0xffff0000, %eax
+        or      $0x8e00, %eax
+        mov     %eax, IDT + 4(, %edi, 8)
+        ret
+
+/*
+ * What the vCPUs do. Each loop counts in S_COUNT and comes back here when
+ * the mode changes. In: %ebx = slot.
+ */
+work:
+        sti
+        mov     MODE, %eax
+        jmp     *work_table(, %eax, 4)
+
+work_spin:
+        incl    S_COUNT(%ebx)
+        cmpl    $MODE_SPIN, MODE
+        je      work_spin
+        jmp     work
+
+/* A change of mode between test and HLT is not lost: STI lets no interrupt
+ * in before the next instruction is done. */
+work_halt:
+        incl    S_COUNT(%ebx)
+        cli
+        cmpl    $MODE_HALT, MODE
+        jne     work
+        sti
+        hlt
+        jmp     work_halt
+
+/* One word to and fro between two vCPUs, both spinning. */
+work_hop:
+        mov     S_CELL(%ebx), %esi
+        mov     S_PARITY(%ebx), %edx
+        test    %esi, %esi
+        jz      alone
+1:      mov     (%esi), %eax
+        xor     %edx, %eax
+        test    $1, %al
+        jz      2f
+        pause
+        cmpl    $MODE_HOP, MODE
+        je      1b
+        jmp     work
+2:      incl    (%esi)
+        incl    S_COUNT(%ebx)
+        jmp     work
+
+/* The same, but the waiting one halts and is woken by an IPI. */
+work_ipi:
+        mov     S_CELL(%ebx), %esi
+        mov     S_PARITY(%ebx), %edx
+        test    %esi, %esi
+        jz      alone
+1:      cli
+        mov     (%esi), %eax
+        xor     %edx, %eax
+        test    $1, %al
+        jz      2f
+        cmpl    $MODE_IPI, MODE
+        jne     work
+        sti
+        hlt
+        jmp     work                    /* pairs may have changed */
+2:      incl    (%esi)
+        incl    S_COUNT(%ebx)
+        mov     S_PARTNER(%ebx), %eax
+        shl     $24, %eax
+        mov     %eax, APIC_ICR_HIGH
+        movl    $ICR_FIXED | VECTOR_WAKE, APIC_ICR
+        jmp     work
+
+/* A vCPU without a partner: slow, but alive. */
+alone:
+        incl    S_COUNT(%ebx)
+        hlt
+        jmp     work
+
+/* Busy for one tick of its own timer, halted for the next. */
+work_half:
+        cmp     BOOT_SLOT, %ebx         /* its timer runs anyway */
+        je      1f
+        movl    $TIMER_COUNT, APIC_TIMER_INITIAL
+1:      incl    S_COUNT(%ebx)
+        cmpl    $MODE_HALF, MODE
+        jne     3f
+        testl   $1, S_TICKS(%ebx)
+        jz      1b
+        cli
+        testl   $1, S_TICKS(%ebx)
+        jz      2f
+        sti
+        hlt
+2:      sti
+        jmp     1b
+3:      cmp     BOOT_SLOT, %ebx
+        je      work
+        movl    $0, APIC_TIMER_INITIAL
+        jmp     work
+
+/*
+ * Interrupts. A return without IRET: the frame (EIP, CS, EFLAGS) becomes
+ * (EFLAGS, EIP), since the code segment never changes.
+ */
+irq_wake:
+        movl    $0, APIC_EOI
+irq_return:
+        push    %eax
+        mov     12(%esp), %eax
+        mov     %eax, 8(%esp)
+        mov     4(%esp), %eax
+        mov     %eax, 12(%esp)
+        pop     %eax
+        add     $4, %esp
+        popfl
+        ret
+
+irq_tick:
+        pushal
+        movl    $0, APIC_EOI
+        mov     APIC_ID, %ebx
+        shr     $24, %ebx
+        shl     $SLOT_SHIFT, %ebx
+        add     $SLOTS, %ebx
+        incl    S_TICKS(%ebx)
+        cmp     BOOT_SLOT, %ebx
+        jne     1f
+        call    service
+1:      popal
+        jmp     irq_return
+
+/* Fifty times a second, in the boot CPU: reports and commands. */
+service:
+        decl    COUNTDOWN
+        jnz     1f
+        call    report_ticks
+1:      call    read_command
+        jz      2f
+        call    do_command
+        jmp     1b
+2:      ret
+
+/* Out: ZF set if there is none, else %al. All ones: there is no COM1. */
+read_command:
+        mov     $COM1_LSR, %dx
+        inb     %dx, %al
+        cmp     $0xff, %al
+        je      1f
+        test    $LSR_DATA_READY, %al
+        jz      1f
+        mov     $COM1, %dx
+        inb     %dx, %al
+        or      $1, %edx                /* clears ZF */
+1:      ret
+
+/* In: %al. */
+do_command:
+        cmp     $'q', %al
+        je      power_off
+        cmp     $'p', %al
+        je      hotplug
+        cmp     $'t', %al
+        je      report_ticks
+        xor     %ecx, %ecx
+1:      cmp     mode_names + 7(, %ecx, 8), %al
+        je      set_mode
+        inc     %ecx
+        cmp     $N_MODES, %ecx
+        jb      1b
+        ret                             /* unknown: a newline, say */
+
+/* In: %ecx. Halted vCPUs are woken to see it. */
+set_mode:
+        mov     %ecx, MODE
+        movl    $ICR_OTHERS | ICR_FIXED | VECTOR_WAKE, APIC_ICR
+        jmp     report_mode
+
+/*
+ * CPUs come and go: what an operating system's ACPI code would do. Those to
+ * be removed are stopped by INIT and ejected, new ones are started.
+ */
+hotplug:
+        mov     HOTPLUG, %ebp
+        test    %ebp, %ebp
+        jz      report_up               /* microvm: no CPU hot-plug */
+        /* writing 0 selects CPU 0 and, once, the modern registers */
+        xor     %eax, %eax
+        lea     HP_SELECT(%ebp), %edx
+        outl    %eax, %dx
+1:      mov     $HP_CMD_NEXT_EVENT, %al
+        lea     HP_COMMAND(%ebp), %edx
+        outb    %al, %dx
+        lea     HP_STATUS(%ebp), %edx
+        inb     %dx, %al
+        test    $HP_INSERTED | HP_REMOVING, %al
+        jz      2f
+        push    %eax
+        and     $HP_INSERTED | HP_REMOVING, %al
+        outb    %al, %dx                /* the event is seen */
+        pop     %eax
+        test    $HP_REMOVING, %al
+        jz      1b
+        call    remove_cpu
+        jmp     1b
+2:      call    read_expected
+        call    init_absent
+3:      call    sipi_absent
+        call    wait_for_others
+        jne     3b
+        jmp     report_up
+
+/* In: %ebp = registers, with the CPU selected. */
+remove_cpu:
+        mov     $HP_CMD_APIC_ID, %al
+        lea     HP_COMMAND(%ebp), %edx
+        outb    %al, %dx
+        lea     HP_DATA(%ebp), %edx
+        inl     %dx, %eax
+        mov     %eax, %edi
+        shl     $24, %eax
+        mov     %eax, APIC_ICR_HIGH
+        movl    $ICR_INIT, APIC_ICR
+        shl     $SLOT_SHIFT, %edi
+        add     $SLOTS, %edi
+        xor     %eax, %eax
+        mov     $SLOT_BYTES / 4, %ecx
+        rep     stosl
+        mov     $HP_EJECT, %al
+        lea     HP_STATUS(%ebp), %edx
+        outb    %al, %dx
+        ret
+
+/* INIT, or SIPI, to every id that has not reported: INIT would reset one
+ * that has. */
+init_absent:
+        mov     $ICR_INIT, %edx
+        jmp     1f
+sipi_absent:
+        mov     $ICR_SIPI, %edx
+1:      mov     $SLOTS, %esi
+        xor     %ecx, %ecx
+2:      cmpl    $0, S_PRESENT(%esi)
+        jne     3f
+        mov     %ecx, %eax
+        shl     $24, %eax
+        mov     %eax, APIC_ICR_HIGH
+        mov     %edx, APIC_ICR
+3:      add     $SLOT_BYTES, %esi
+        inc     %ecx
+        cmp     $MAX_IDS, %ecx
+        jb      2b
+        ret
+
+/* A moment of patience. Out: ZF set if all expected vCPUs are there. */
+wait_for_others:
+        mov     $100, %ecx
+1:      pause
+        loop    1b
+        call    count_present
+        cmp     EXPECTED, %eax
+        ret
+
+/* Out: %eax. */
+count_present:
+        xor     %eax, %eax
+        mov     $SLOTS, %esi
+        mov     $MAX_IDS, %ecx
+1:      add     S_PRESENT(%esi), %eax
+        add     $SLOT_BYTES, %esi
+        loop    1b
+        ret
+
+/*
+ * Pair the present vCPUs, first with second and so on. Those who use an old
+ * pair meanwhile only move a word once too often: somebody's turn it always
+ * is. In the end the last of an odd number is alone.
+ */
+make_pairs:
+        xor     %edx, %edx              /* first of a pair, waiting */
+        mov     $SLOTS, %esi
+        mov     $MAX_IDS, %ecx
+1:      cmpl    $0, S_PRESENT(%esi)
+        je      3f
+        test    %edx, %edx
+        jnz     2f
+        mov     %esi, %edx
+        movl    $0, S_CELL(%esi)
+        jmp     3f
+2:      mov     S_ID(%edx), %eax
+        mov     %eax, S_PARTNER(%esi)
+        mov     S_ID(%esi), %eax
+        mov     %eax, S_PARTNER(%edx)
+        movl    $0, S_PARITY(%edx)
+        movl    $1, S_PARITY(%esi)
+        lea     S_WORD(%edx), %eax
+        mov     %eax, S_CELL(%esi)
+        mov     %eax, S_CELL(%edx)
+        xor     %edx, %edx
+3:      add     $SLOT_BYTES, %esi
+        loop    1b
+        ret
+
+/* Out: %eax = EXPECTED = the vCPUs that QEMU has now. */
+read_expected:
+        mov     $FW_CFG_NB_CPUS, %eax
+        call    fw_cfg_select
+        xor     %eax, %eax
+        mov     $FW_CFG_DATA, %dx
+        inb     %dx, %al
+        mov     %al, %cl
+        inb     %dx, %al
+        mov     %al, %ah
+        mov     %cl, %al
+        mov     %eax, EXPECTED
+        ret
+
+/* In: %ax = key. */
+fw_cfg_select:
+        mov     $FW_CFG_SELECT, %dx
+        outw    %ax, %dx
+        ret
+
+/* In: %ecx = bytes, %edi = where to. */
+fw_cfg_read:
+        mov     $FW_CFG_DATA, %dx
+        rep     insb
+        ret
+
+/* The mode from the fw_cfg file, if there is one; else spin. */
+read_mode:
+        mov     $FW_CFG_DIRECTORY, %eax
+        call    fw_cfg_select
+        mov     $BUFFER, %edi
+        mov     $4, %ecx
+        call    fw_cfg_read
+        mov     BUFFER, %ebp
+        bswap   %ebp                    /* number of files */
+1:      sub     $1, %ebp
+        jc      2f
+        mov     $BUFFER, %edi
+        mov     $ENTRY_BYTES, %ecx
+        call    fw_cfg_read
+        mov     $BUFFER + E_NAME, %esi
+        mov     $file_name, %edi
+        mov     $FILE_NAME_BYTES, %ecx
+        repe    cmpsb
+        jne     1b
+        jmp     read_mode_file
+2:      ret
+
+/* In: BUFFER = its directory entry. */
+read_mode_file:
+        mov     BUFFER + E_SIZE, %ecx
+        bswap   %ecx
+        cmp     $7, %ecx
+        jbe     1f
+        mov     $7, %ecx
+1:      mov     BUFFER + E_KEY, %ax
+        xchg    %al, %ah
+        call    fw_cfg_select
+        movl    $0, BUFFER
+        movl    $0, BUFFER + 4
+        mov     $BUFFER, %edi
+        call    fw_cfg_read
+        xor     %ecx, %ecx
+2:      mov     mode_names + 4(, %ecx, 8), %edx
+        and     $0xffffff, %edx         /* without the letter */
+        cmp     %edx, BUFFER + 4
+        jne     3f
+        mov     mode_names(, %ecx, 8), %edx
+        cmp     %edx, BUFFER
+        je      4f
+3:      inc     %ecx
+        cmp     $N_MODES, %ecx
+        jb      2b
+        mov     $text_bad_mode, %esi
+        call    print_text
+        mov     $BUFFER, %esi
+        call    print_text
+        jmp     print_newline
+4:      mov     %ecx, MODE
+        ret
+
+/* The port of the CPU hot-plug registers, by the PCI host bridge. */
+find_hotplug_port:
+        mov     $0x80000000, %eax
+        call    pci_select
+        inl     %dx, %eax
+        mov     $HP_PORT_PC, %ecx
+        cmp     $0x12378086, %eax
+        je      1f
+        mov     $HP_PORT_Q35, %ecx
+        cmp     $0x29c08086, %eax
+        je      1f
+        xor     %ecx, %ecx
+1:      mov     %ecx, HOTPLUG
+        ret
+
+/* In: %eax = register. Out: %dx = data port. */
+pci_select:
+        mov     $PCI_ADDRESS, %dx
+        outl    %eax, %dx
+        mov     $PCI_DATA, %dx
+        ret
+
+/*
+ * End. With isa-debug-exit QEMU's exit code is 1; else a soft power-off
+ * through the ACPI registers of the machine, which nobody has set up yet.
+ */
+power_off:
+        xor     %eax, %eax
+        outb    %al, $DEBUG_EXIT
+        movl    $PM_BASE | 1, %edi
+        cmpl    $HP_PORT_PC, HOTPLUG
+        je      1f
+        cmpl    $HP_PORT_Q35, HOTPLUG
+        je      2f
+        movb    $GED_SLEEP_S5, GED_SLEEP
+        jmp     4f
+1:      mov     $0x80000b40, %eax       /* 00:01.3, PIIX4: PMBASE */
+        mov     $0x80000b80, %ecx       /* PMREGMISC: enable */
+        mov     $1, %ebp
+        jmp     3f
+2:      mov     $0x8000f840, %eax       /* 00:1f.0, ICH9: PMBASE */
+        mov     $0x8000f844, %ecx       /* ACPI_CNTL: enable */
+        mov     $0x80, %ebp
+3:      call    pci_select
+        mov     %edi, %eax
+        outl    %eax, %dx
+        mov     %ecx, %eax
+        call    pci_select
+        mov     %ebp, %eax
+        outb    %al, %dx
+        mov     $PM_BASE + 4, %dx       /* PM1_CNT */
+        mov     $0x2000, %ax            /* sleep enable, type 0 = S5 */
+        outw    %ax, %dx
+4:      cli
+        hlt
+        jmp     4b
+
+/* "llcsched-guest: up, N vCPUs" and "llcsched-guest: mode M" */
+report_up:
+        call    make_pairs
+        mov     $text_up, %esi
+        call    print_text
+        call    count_present
+        call    print_number
+        mov     $text_vcpus, %esi
+        call    print_text
+report_mode:
+        mov     $text_mode, %esi
+        call    print_text
+        mov     MODE, %eax
+        lea     mode_names(, %eax, 8), %esi
+        mov     $7, %ecx                /* the eighth byte is the letter */
+1:      lodsb
+        test    %al, %al
+        jz      print_newline
+        call    print_char
+        loop    1b
+        jmp     print_newline
+
+/* "llcsched-guest: ticks A B C", in the order of APIC ids. Wakes those who
+ * halt, so that their counters move as well. */
+report_ticks:
+        movl    $TICKS_PER_SECOND, COUNTDOWN
+        mov     $text_ticks, %esi
+        call    print_text
+        mov     $SLOTS, %esi
+        mov     $MAX_IDS, %ecx
+1:      cmpl    $0, S_PRESENT(%esi)
+        je      2f
+        mov     $' ', %al
+        call    print_char
+        mov     S_COUNT(%esi), %eax
+        call    print_number
+2:      add     $SLOT_BYTES, %esi
+        loop    1b
+        movl    $ICR_OTHERS | ICR_FIXED | VECTOR_WAKE, APIC_ICR
+        jmp     print_newline
+
+/* In: %eax. Keeps %ecx, %esi. */
+print_number:
+        push    %ecx
+        mov     $10, %ecx
+        push    $0                      /* marks the end of the digits */
+1:      xor     %edx, %edx
+        div     %ecx
+        add     $'0', %edx
+        push    %edx
+        test    %eax, %eax
+        jnz     1b
+2:      pop     %eax
+        test    %eax, %eax
+        jz      3f
+        call    print_char
+        jmp     2b
+3:      pop     %ecx
+        ret
+
+/* In: %esi, ended by a zero. */
+print_text:
+        lodsb
+        test    %al, %al
+        jz      1f
+        call    print_char
+        jmp     print_text
+1:      ret
+
+print_newline:
+        mov     $'\n', %al
+/* In: %al. Keeps all but %edx. Waits while the host does not read. */
+print_char:
+        mov     %al, %ah
+        mov     $COM1_LSR, %dx
+1:      inb     %dx, %al
+        test    $LSR_CAN_SEND, %al
+        jz      1b
+        mov     %ah, %al
+        mov     $COM1, %dx
+        outb    %al, %dx
+        ret
+
+        .balign 4
+work_table:
+        .long   work_spin, work_halt, work_hop, work_ipi, work_half
+/* Seven bytes of name, and the command that sets it. */
+mode_names:
+        .ascii  "spin\0\0\0s"
+        .ascii  "halt\0\0\0h"
+        .ascii  "hop\0\0\0\0o"
+        .ascii  "ipi\0\0\0\0i"
+        .ascii  "half\0\0\0f"
+file_name:
+        .asciz  "opt/llcsched/mode"
+        .equ    FILE_NAME_BYTES, . - file_name
+text_starting:
+        .asciz  "llcsched-guest: starting "
+text_up:
+        .asciz  "llcsched-guest: up, "
+text_vcpus:
+        .asciz  " vCPUs\n"
+text_mode:
+        .asciz  "llcsched-guest: mode "
+text_ticks:
+        .asciz  "llcsched-guest: ticks"
+text_bad_mode:
+        .asciz  "llcsched-guest: unknown mode, so spin: "
+
+        .org    ROM_SIZE - 16
+        .code16
+        jmp     start_boot16
+        .org    ROM_SIZE
