@@ -27,10 +27,10 @@ int host_file_open_dir(const char *root, const char *path);
 int host_file_open_dir_at(int dir, const char *path);
 
 /*
- * Read all of @path below @dir into @buf (HOST_FILE_MAX + 1 bytes), without the
- * white space and NULs at its end, NUL-terminated.  0 or a negative errno, among
- * them -EFBIG (longer than HOST_FILE_MAX) and -EILSEQ (NUL in the text).  Never
- * blocks, also where a FIFO lies in the file's place.
+ * Read all of @path below @dir into @buf (HOST_FILE_MAX + 1 bytes), without
+ * the white space and NULs at its end, NUL-terminated.  0 or a negative errno,
+ * among them -EFBIG (longer than HOST_FILE_MAX) and -EILSEQ (NUL in the text).
+ * Never blocks, also where a FIFO lies in the file's place.
  */
 int host_file_read(int dir, const char *path, char *buf);
 
