@@ -1,0 +1,247 @@
+/*
+ * What a VM's llcsched object says, and whether the kernel agrees
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "vm-sched.h"
+
+#include "hw/sched/host-cpuset.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char host_format[] =
+    "cpus %s\n"
+    "package 0 %s\n"
+    "core %s\n"
+    "core %s\n"
+    "cache L3 16M %s\n"
+    "cache L3 16M %s\n"
+    "node 0 cpus %s mem 4G\n"
+    "distance 0 10\n";
+
+static char *one_cpu(int cpu)
+{
+    return g_strdup_printf("%d", cpu);
+}
+
+void sched_host_init(SchedHost *host)
+{
+    g_autofree char *allowed = thread_mask(getpid());
+    g_autofree char *text = NULL;
+    HostCpuSet set, both = { { 0 } };
+    int first, second;
+
+    g_assert_true(host_cpuset_parse_list(allowed, &set));
+    first = host_cpuset_next(&set, 0);
+    second = host_cpuset_next(&set, first + 1);
+    if (second < 0) {
+        printf("1..0 # SKIP this machine has one CPU for us, not two\n");
+        exit(0);
+    }
+    host_cpuset_add(&both, first);
+    host_cpuset_add(&both, second);
+    host->first = one_cpu(first);
+    host->second = one_cpu(second);
+    host->both = host_cpuset_to_list(&both);
+    g_assert_cmpint(thread_set_mask(getpid(), host->both), ==, 0);
+    text = g_strdup_printf(host_format, host->both, host->both, host->first,
+                           host->second, host->first, host->second,
+                           host->both);
+    host->tree = host_tree_new(text);
+}
+
+void sched_host_clear(SchedHost *host)
+{
+    host_tree_free(host->tree);
+    g_free(host->first);
+    g_free(host->second);
+    g_free(host->both);
+}
+
+char *sched_object(const SchedHost *host, const char *more)
+{
+    return g_strdup_printf("-object llcsched,id=sched0,x-sysfs-root=%s%s",
+                           host->tree->dir, more);
+}
+
+JsonNode *sched_query(Vm *vm)
+{
+    g_autoptr(JsonNode) reply = vm_qmp(vm, "query-llcsched", NULL);
+    JsonArray *list = json_node_get_array(reply);
+
+    if (json_array_get_length(list) != 1) {
+        vm_fail(vm, "query-llcsched has %u entries",
+                json_array_get_length(list));
+    }
+    return json_array_dup_element(list, 0);
+}
+
+char *sched_query_text(Vm *vm, const char *member)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+
+    return g_strdup(json_object_get_string_member_with_default(
+                        json_node_get_object(info), member, "(absent)"));
+}
+
+/* Borrowed from @info; NULL if there is no such vCPU. */
+static JsonObject *find_vcpu(JsonNode *info, int index)
+{
+    JsonArray *vcpus = json_object_get_array_member(json_node_get_object(info),
+                                                    "vcpus");
+
+    for (guint i = 0; i < json_array_get_length(vcpus); i++) {
+        JsonObject *vcpu = json_array_get_object_element(vcpus, i);
+
+        if (json_object_get_int_member(vcpu, "vcpu") == index) {
+            return vcpu;
+        }
+    }
+    return NULL;
+}
+
+char *sched_vcpu_text(Vm *vm, int index, const char *member)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+    JsonObject *vcpu = find_vcpu(info, index);
+
+    return g_strdup(vcpu ? json_object_get_string_member(vcpu, member)
+                         : "(absent)");
+}
+
+typedef struct Wanted {
+    int index;              /* of a vCPU, or -1 for the object */
+    const char *member;     /* NULL: the kernel's mask */
+    const char *value;
+    gint64 looks;
+} Wanted;
+
+static bool text_is(Vm *vm, void *opaque)
+{
+    const Wanted *wanted = opaque;
+    g_autofree char *text = NULL;
+
+    if (!wanted->member) {
+        text = sched_real_mask(vm, wanted->index);
+    } else if (wanted->index < 0) {
+        text = sched_query_text(vm, wanted->member);
+    } else {
+        text = sched_vcpu_text(vm, wanted->index, wanted->member);
+    }
+    return g_strcmp0(text, wanted->value) == 0;
+}
+
+void sched_wait_text(Vm *vm, const char *member, const char *value)
+{
+    Wanted wanted = { .index = -1, .member = member, .value = value };
+
+    vm_wait(vm, text_is, &wanted, value);
+}
+
+void sched_wait_vcpu_text(Vm *vm, int index, const char *member,
+                          const char *value)
+{
+    Wanted wanted = { .index = index, .member = member, .value = value };
+
+    vm_wait(vm, text_is, &wanted, value);
+}
+
+void sched_wait_real_mask(Vm *vm, int index, const char *cpus)
+{
+    Wanted wanted = { .index = index, .value = cpus };
+
+    vm_wait(vm, text_is, &wanted, cpus);
+}
+
+static gint64 looks_so_far(Vm *vm)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+
+    return json_object_get_int_member(json_node_get_object(info), "looks");
+}
+
+static bool looks_reached(Vm *vm, void *opaque)
+{
+    return looks_so_far(vm) >= ((const Wanted *)opaque)->looks;
+}
+
+void sched_wait_looks(Vm *vm, int n)
+{
+    Wanted wanted = { .looks = looks_so_far(vm) + n };
+
+    vm_wait(vm, looks_reached, &wanted, "more looks");
+}
+
+static int vcpu_thread(Vm *vm, int index)
+{
+    g_autoptr(GArray) threads = vm_vcpu_threads(vm);
+
+    g_assert_cmpint(index, <, threads->len);
+    return g_array_index(threads, int, index);
+}
+
+char *sched_real_mask(Vm *vm, int index)
+{
+    return thread_mask(vcpu_thread(vm, index));
+}
+
+void sched_taskset(Vm *vm, int index, const char *cpus)
+{
+    g_assert_cmpint(thread_set_mask(vcpu_thread(vm, index), cpus), ==, 0);
+}
+
+static void assert_vcpu_placed(JsonObject *vcpu, int tid)
+{
+    const char *planned = json_object_get_string_member(vcpu, "planned-mask");
+    g_autofree char *real = thread_mask(tid);
+
+    g_assert_cmpint(json_object_get_int_member(vcpu, "thread-id"), ==, tid);
+    g_assert_cmpstr(json_object_get_string_member(vcpu, "mask-state"), ==,
+                    "ours");
+    g_assert_cmpstr(json_object_get_string_member(vcpu, "mask"), ==, planned);
+    g_assert_cmpstr(real, ==, planned);
+}
+
+void sched_assert_placed(Vm *vm, int n)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+    g_autoptr(GArray) threads = vm_vcpu_threads(vm);
+
+    g_assert_cmpint(threads->len, ==, n);
+    for (int i = 0; i < n; i++) {
+        JsonObject *vcpu = find_vcpu(info, i);
+
+        g_assert_nonnull(vcpu);
+        assert_vcpu_placed(vcpu, g_array_index(threads, int, i));
+    }
+}
+
+void sched_assert_apart(Vm *vm, const SchedHost *host)
+{
+    g_autofree char *mask0 = sched_real_mask(vm, 0);
+    g_autofree char *mask1 = sched_real_mask(vm, 1);
+
+    sched_assert_placed(vm, 2);
+    /* which of the two goes where depends on the VM's UUID */
+    if (strcmp(mask0, host->first) == 0) {
+        g_assert_cmpstr(mask1, ==, host->second);
+    } else {
+        g_assert_cmpstr(mask0, ==, host->second);
+        g_assert_cmpstr(mask1, ==, host->first);
+    }
+}
+
+void sched_assert_real_masks(Vm *vm, int n, const char *cpus)
+{
+    for (int i = 0; i < n; i++) {
+        g_autofree char *mask = sched_real_mask(vm, i);
+
+        g_assert_cmpstr(mask, ==, cpus);
+    }
+}
