@@ -1,0 +1,246 @@
+/*
+ * What a set of LLCs costs a guest group, and in which order LLCs are tried
+ *
+ * docs/devel/placement.rst states the cost and its reasons.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "placement-internal.h"
+
+bool placement_cost_less(const PlacementCost *a, const PlacementCost *b)
+{
+    int i;
+
+    for (i = 0; i < COST_PARTS; i++) {
+        if (a->part[i] != b->part[i]) {
+            return a->part[i] < b->part[i];
+        }
+    }
+    return false;
+}
+
+void placement_cost_add(PlacementCost *sum, const PlacementCost *cost)
+{
+    int i;
+
+    for (i = 0; i < COST_PARTS; i++) {
+        sum->part[i] += cost->part[i];
+    }
+}
+
+void placement_cost_sub(PlacementCost *sum, const PlacementCost *cost)
+{
+    int i;
+
+    for (i = 0; i < COST_PARTS; i++) {
+        sum->part[i] -= cost->part[i];
+    }
+}
+
+static unsigned reach(const PlacementCtx *ctx, int row, int node)
+{
+    return ctx->reach[row * ctx->n_nodes + node];
+}
+
+static int64_t sum_reach(const PlacementCtx *ctx, int row, const int *llcs,
+                         int n)
+{
+    int64_t sum = 0;
+    int i;
+
+    for (i = 0; i < n; i++) {
+        sum += reach(ctx, row, ctx->rooms[llcs[i]].node);
+    }
+    return sum;
+}
+
+/*
+ * Bound: the way from each LLC to the memory.  Else the way from each LLC to
+ * the group's best node of those it is on, and from there to the VM's home.
+ */
+static int64_t set_distance(const PlacementCtx *ctx, const PlacementNeed *need,
+                            const int *llcs, int n, int home)
+{
+    int64_t best = INT64_MAX;
+    int i, last = -1;
+
+    if (need->row >= 0) {
+        return PLACEMENT_SPREAD_WEIGHT * sum_reach(ctx, need->row, llcs, n);
+    }
+    for (i = 0; i < n; i++) {
+        int node = ctx->rooms[llcs[i]].node;
+
+        if (node != last) {
+            best = MIN(best, PLACEMENT_SPREAD_WEIGHT *
+                             sum_reach(ctx, node, llcs, n) +
+                             reach(ctx, home, node));
+            last = node;
+        }
+    }
+    return best;
+}
+
+static int64_t set_room(const PlacementCtx *ctx, const int *llcs, int n)
+{
+    int64_t sum = 0;
+    int i;
+
+    for (i = 0; i < n; i++) {
+        sum += ctx->rooms[llcs[i]].room;
+    }
+    return sum;
+}
+
+/*
+ * Milli-cores of this VM and of others above the room of the LLCs.  Several
+ * groups on one LLC are held to PLACEMENT_FILL_PERCENT of it, at least a core.
+ */
+static int64_t set_excess(const PlacementCtx *ctx, const PlacementNeed *need,
+                          const int *llcs, int n)
+{
+    int64_t total = set_room(ctx, llcs, n);
+    int64_t sum = 0;
+    int i;
+
+    for (i = 0; i < n; i++) {
+        const PlacementRoom *room = &ctx->rooms[llcs[i]];
+        int64_t limit = room->room;
+        int64_t load = need->demand * limit / total + room->others;
+
+        if (need->n_groups > 1) {
+            limit = MIN(limit, MAX(1000, limit * PLACEMENT_FILL_PERCENT / 100));
+        }
+        sum += MAX(0, load - limit);
+    }
+    return sum;
+}
+
+static bool was_on(const PlacementNeed *need, int llc)
+{
+    int i;
+
+    for (i = 0; i < need->n_previous; i++) {
+        if (need->previous[i] == llc) {
+            return true;
+        }
+    }
+    return need->n_previous == 0;
+}
+
+/* Preference, then load of others, then moves: 20 bits hold any sum of one. */
+static int64_t set_tie(const PlacementCtx *ctx, const PlacementNeed *need,
+                       const int *llcs, int n, int64_t *ret_rank,
+                       int64_t *ret_hash)
+{
+    int64_t rank = 0, load = 0, moves = 0, hash = 0;
+    int i;
+
+    for (i = 0; i < n; i++) {
+        const PlacementRoom *room = &ctx->rooms[llcs[i]];
+
+        rank += room->rank;
+        load += room->load_step;
+        moves += !was_on(need, llcs[i]);
+        hash += room->hash;
+    }
+    *ret_rank = rank;
+    *ret_hash = hash;
+    return load << 20 | moves;
+}
+
+/* A preference that the user gave goes before the load, `auto` after it. */
+PlacementCost placement_set_cost(const PlacementCtx *ctx,
+                                 const PlacementNeed *need,
+                                 const int *llcs, int n, int home)
+{
+    bool asked = ctx->in->prefer != PLACEMENT_PREFER_AUTO;
+    PlacementCost cost = { { 0 } };
+    int64_t rank, hash;
+
+    if (n == 0) {
+        cost.part[COST_UNPLACED] = need->n_groups;
+        return cost;
+    }
+    cost.part[COST_SPLIT] = n > 1 ? need->n_groups : 0;
+    cost.part[COST_FOLDED] = need->n_groups - 1;
+    cost.part[COST_LLCS] = (int64_t)n * need->n_groups;
+    cost.part[COST_DISTANCE] = need->n_groups *
+                               set_distance(ctx, need, llcs, n, home);
+    cost.part[COST_EXCESS] = set_excess(ctx, need, llcs, n);
+    cost.part[COST_TIE] = set_tie(ctx, need, llcs, n, &rank, &hash);
+    cost.part[COST_HASH] = hash;
+    cost.part[asked ? COST_EXCESS : COST_TIE] += rank << 40;
+    return cost;
+}
+
+typedef struct OrderKey {
+    const PlacementCtx *ctx;
+    int row; /* -1: no distance */
+} OrderKey;
+
+#define COMPARE(a, b) \
+    do {                                   \
+        if ((a) != (b)) {                  \
+            return (a) < (b) ? -1 : 1;     \
+        }                                  \
+    } while (0)
+
+/* Nearest first, whole nodes one after the other, the best LLC of each. */
+static gint compare_near(gconstpointer pa, gconstpointer pb, gpointer opaque)
+{
+    const OrderKey *key = opaque;
+    const PlacementRoom *a = &key->ctx->rooms[*(const int *)pa];
+    const PlacementRoom *b = &key->ctx->rooms[*(const int *)pb];
+
+    COMPARE(reach(key->ctx, key->row, a->node),
+            reach(key->ctx, key->row, b->node));
+    COMPARE(a->hash >> 16, b->hash >> 16);
+    COMPARE(a->node, b->node);
+    COMPARE(a->rank, b->rank);
+    COMPARE(a->load_step, b->load_step);
+    COMPARE(a->hash, b->hash);
+    return *(const int *)pa - *(const int *)pb;
+}
+
+static gint compare_room(gconstpointer pa, gconstpointer pb, gpointer opaque)
+{
+    const OrderKey *key = opaque;
+    const PlacementRoom *a = &key->ctx->rooms[*(const int *)pa];
+    const PlacementRoom *b = &key->ctx->rooms[*(const int *)pb];
+
+    COMPARE(b->room, a->room);
+    COMPARE(b->thread_room, a->thread_room);
+    return *(const int *)pa - *(const int *)pb;
+}
+
+static void list_rooms(const PlacementCtx *ctx, int *llcs)
+{
+    int l, n = 0;
+
+    for (l = 0; l < ctx->n_rooms; l++) {
+        if (ctx->rooms[l].cpus) {
+            llcs[n++] = l;
+        }
+    }
+}
+
+/* Needs rooms that are scaled and rows that are known. */
+void placement_order_init(PlacementCtx *ctx)
+{
+    OrderKey key = { .ctx = ctx };
+    int n = ctx->n_with_cpus;
+
+    ctx->order = g_new(int, ctx->n_rows * n);
+    ctx->by_room = g_new(int, n);
+    for (key.row = 0; key.row < ctx->n_rows; key.row++) {
+        int *row = &ctx->order[key.row * n];
+
+        list_rooms(ctx, row);
+        g_qsort_with_data(row, n, sizeof(int), compare_near, &key);
+    }
+    list_rooms(ctx, ctx->by_room);
+    g_qsort_with_data(ctx->by_room, n, sizeof(int), compare_room, &key);
+}

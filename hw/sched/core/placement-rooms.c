@@ -1,0 +1,290 @@
+/*
+ * The host's LLCs as one VM may use them: room, load of others, guard
+ *
+ * Every CPU is looked at a fixed number of times here, once for all vCPUs.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include <string.h>
+#include "placement-internal.h"
+
+/* A mixing step with full avalanche, after Wellons' hash prospector. */
+static uint32_t mix(uint32_t x)
+{
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}
+
+/*
+ * What a vCPU asks for, per mille of a CPU.  With one CPU or core per vCPU the
+ * kernel cannot spread what shares it, so there a vCPU counts in full whatever
+ * it used until now.  An idle vCPU still counts a little, so that idle groups
+ * spread as well.
+ */
+unsigned placement_vcpu_demand(const PlacementInput *in, int vcpu)
+{
+    if (!in->demand || in->uses_isolated || in->width != PLACEMENT_WIDTH_LLC) {
+        return 1000;
+    }
+    return CLAMP(in->demand[vcpu], 1, 1000);
+}
+
+/* Present, and not placed by somebody else. */
+bool placement_vcpu_is_ours(const PlacementInput *in, int vcpu)
+{
+    return in->guest->vcpus[vcpu].present &&
+           !(in->foreign && in->foreign[vcpu]);
+}
+
+bool placement_room_takes(const PlacementRoom *room, const PlacementNeed *need)
+{
+    return room->usable && need->demand <= room->room &&
+           need->threads <= room->thread_room;
+}
+
+/* The host reader gives every online CPU an LLC, if only its package. */
+static void count_candidates(PlacementCtx *ctx)
+{
+    const HostTopology *host = ctx->in->host;
+    g_autofree bool *core_seen = g_new0(bool, MAX(host->n_cores, 1));
+
+    HOST_CPUSET_FOREACH(cpu, ctx->in->candidates) {
+        const HostCpu *c = &host->cpus[cpu];
+        PlacementRoom *room;
+
+        g_assert(cpu < host->n_cpus && c->online);
+        g_assert(c->llc >= 0 && c->llc < host->n_llcs && c->core >= 0);
+        room = &ctx->rooms[c->llc];
+        host_cpuset_add(&room->mask, cpu);
+        room->cpus++;
+        room->capacity += c->capacity;
+        if (!core_seen[c->core]) {
+            core_seen[c->core] = true;
+            room->cores++;
+        }
+    }
+}
+
+static bool node_is_known(const HostTopology *host, int node)
+{
+    return node >= 0 && node < host->n_nodes;
+}
+
+/* How many CPUs of each LLC are in @mask, into @ret_counts; their sum. */
+static unsigned count_by_llc(const HostTopology *host, const HostCpuSet *mask,
+                             unsigned *ret_counts)
+{
+    unsigned total = 0;
+
+    memset(ret_counts, 0, host->n_llcs * sizeof(*ret_counts));
+    HOST_CPUSET_FOREACH(cpu, mask) {
+        if (cpu < host->n_cpus && host->cpus[cpu].llc >= 0) {
+            ret_counts[host->cpus[cpu].llc]++;
+            total++;
+        }
+    }
+    return total;
+}
+
+/*
+ * The demand of vCPUs that others placed, spread over the CPUs they got.
+ * Neighbours often have one mask: its CPUs are counted once.
+ */
+static void count_foreign(PlacementCtx *ctx)
+{
+    const PlacementInput *in = ctx->in;
+    g_autofree unsigned *counts = g_new0(unsigned, ctx->n_rooms);
+    const HostCpuSet *last = NULL;
+    unsigned total = 0;
+    int v, l;
+
+    for (v = 0; in->foreign && v < in->guest->n_vcpus; v++) {
+        const HostCpuSet *mask = in->foreign[v];
+        unsigned demand = placement_vcpu_demand(in, v);
+
+        if (!in->guest->vcpus[v].present || !mask) {
+            continue;
+        }
+        if (!last || !host_cpuset_equal(last, mask)) {
+            total = count_by_llc(in->host, mask, counts);
+            last = mask;
+        }
+        for (l = 0; total && l < ctx->n_rooms; l++) {
+            ctx->rooms[l].foreign += demand * counts[l] / total;
+            ctx->plan->llcs[l].vcpus += counts[l] > 0;
+        }
+    }
+}
+
+/* True if LLCs differ in what @prefer looks at; then sets the ranks. */
+static bool rank_rooms(PlacementCtx *ctx, bool by_bytes)
+{
+    const HostLlc *llcs = ctx->in->host->llcs;
+    bool differ = false;
+    int a, b;
+    g_autofree uint64_t *value = g_new0(uint64_t, ctx->n_rooms);
+    uint64_t best = 0, worst = UINT64_MAX;
+
+    for (a = 0; a < ctx->n_rooms; a++) {
+        if (ctx->rooms[a].cpus) {
+            value[a] = by_bytes ? llcs[a].bytes : ctx->rooms[a].capacity;
+            best = MAX(best, value[a]);
+            worst = MIN(worst, value[a]);
+        }
+    }
+    differ = best != worst;
+    /* Three ranks are enough for hosts that exist: best, between, worst. */
+    for (b = 0; b < ctx->n_rooms; b++) {
+        ctx->rooms[b].rank = value[b] == best ? 0 : value[b] == worst ? 2 : 1;
+    }
+    return differ;
+}
+
+/* True if the candidates have CPUs of different capacity. */
+static bool capacities_differ(const PlacementInput *in)
+{
+    int first = host_cpuset_next(in->candidates, 0);
+
+    HOST_CPUSET_FOREACH(cpu, in->candidates) {
+        if (in->host->cpus[cpu].capacity != in->host->cpus[first].capacity) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void apply_prefer(PlacementCtx *ctx)
+{
+    PlacementPrefer prefer = ctx->in->prefer;
+
+    if (prefer == PLACEMENT_PREFER_AUTO) {
+        prefer = capacities_differ(ctx->in) ? PLACEMENT_PREFER_CAPACITY
+                                            : PLACEMENT_PREFER_CACHE;
+    }
+    if (!rank_rooms(ctx, prefer == PLACEMENT_PREFER_CACHE)) {
+        int l;
+
+        for (l = 0; l < ctx->n_rooms; l++) {
+            ctx->rooms[l].rank = 0;
+        }
+    }
+}
+
+/* Whether the guard closes LLC @l.  A threshold of 100 never closes. */
+static bool guard_closes(const PlacementCtx *ctx, int l)
+{
+    const PlacementInput *in = ctx->in;
+    const LlcLoad *load = &in->load->llcs[l];
+    unsigned util = in->guard_util;
+    unsigned tasks = in->guard_tasks;
+
+    if (in->prefer == PLACEMENT_PREFER_CACHE && ctx->rooms[l].rank == 0) {
+        util = util < 100 ? MAX(util, PLACEMENT_GUARD_PREFERRED) : util;
+        tasks = tasks < 100 ? MAX(tasks, PLACEMENT_GUARD_PREFERRED) : tasks;
+    }
+    return (util < 100 && load->others_util > util * 10) ||
+           (tasks < 100 && load->others_tasks > tasks * 10);
+}
+
+static void apply_load(PlacementCtx *ctx)
+{
+    const HostLoad *load = ctx->in->load;
+    int l;
+
+    if (!load || load->source == HOST_LOAD_NONE) {
+        return;
+    }
+    g_assert(load->n_llcs == ctx->n_rooms);
+    for (l = 0; l < ctx->n_rooms; l++) {
+        PlacementRoom *room = &ctx->rooms[l];
+        unsigned util = MIN(load->llcs[l].others_util, 1000);
+
+        room->load_step = util / PLACEMENT_LOAD_STEP;
+        room->others = room->load_step * PLACEMENT_LOAD_STEP *
+                       ctx->in->host->llcs[l].n_cores;
+        room->closed = room->cpus && guard_closes(ctx, l);
+        ctx->plan->llcs[l].guarded = room->closed;
+    }
+}
+
+void placement_rooms_init(PlacementCtx *ctx)
+{
+    const HostTopology *host = ctx->in->host;
+    int l;
+
+    ctx->n_rooms = host->n_llcs;
+    ctx->n_nodes = MAX(host->n_nodes, 1);
+    ctx->rooms = g_new0(PlacementRoom, ctx->n_rooms);
+    count_candidates(ctx);
+    for (l = 0; l < ctx->n_rooms; l++) {
+        PlacementRoom *room = &ctx->rooms[l];
+        int node = host->llcs[l].node;
+
+        room->node = node_is_known(host, node) ? node : 0;
+        /* The node decides first, so that ties do not scatter over nodes. */
+        room->hash = (mix(ctx->in->seed + room->node) & 0xffff) << 16 |
+                     (mix(ctx->in->seed ^ mix(l + 1)) & 0xffff);
+        if (room->cpus) {
+            room->capacity /= room->cpus;
+            ctx->n_with_cpus++;
+        }
+        ctx->plan->llcs[l].candidate_cpus = room->cpus;
+        ctx->plan->llcs[l].candidate_cores = room->cores;
+    }
+    apply_prefer(ctx);
+    apply_load(ctx);
+    count_foreign(ctx);
+}
+
+static unsigned scaled(uint64_t value, uint64_t num, uint64_t den)
+{
+    return (value * num + den - 1) / den;
+}
+
+/*
+ * Give every LLC its room.  If the VM asks for more than all candidates have,
+ * all rooms grow by the same factor: the shortage is shared evenly.
+ */
+void placement_rooms_scale(PlacementCtx *ctx)
+{
+    uint64_t demand = 0, threads = 0, room_sum = 0, thread_sum = 0;
+    uint64_t num = 1, den = 1;
+    int i;
+
+    for (i = 0; i < ctx->n_groups; i++) {
+        demand += ctx->groups[i].demand;
+        threads += ctx->groups[i].threads;
+    }
+    for (i = 0; i < ctx->n_rooms; i++) {
+        PlacementRoom *room = &ctx->rooms[i];
+
+        /* Foreign vCPUs may ask for all of it; a sliver keeps ratios sound. */
+        if (room->cpus) {
+            room->room = MAX((int)(room->cores * 1000 - room->foreign), 1);
+            room->thread_room = MAX((int)(room->cpus * 1000 - room->foreign),
+                                    1);
+        }
+        room_sum += room->room;
+        thread_sum += room->thread_room;
+    }
+    if (demand * thread_sum >= threads * room_sum) {
+        num = demand;
+        den = room_sum;
+    } else {
+        num = threads;
+        den = thread_sum;
+    }
+    ctx->overcommitted = num > den;
+    for (i = 0; ctx->overcommitted && i < ctx->n_rooms; i++) {
+        PlacementRoom *room = &ctx->rooms[i];
+
+        room->room = scaled(room->room, num, den);
+        room->thread_room = scaled(room->thread_room, num, den);
+    }
+}

@@ -1,0 +1,185 @@
+/*
+ * The fewest LLCs for a group that fits no single one, of one node if it can be
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include <string.h>
+#include "placement-internal.h"
+
+/* Nodes that are tried as the middle of a group: the nearest to its home. */
+#define CENTERS_MAX 8
+
+/* Trials times LLCs of a set: keeps the last step of a large guest short. */
+#define IMPROVE_STEPS_MAX 4096
+
+static bool is_free(const PlacementCtx *ctx, const int *owner, int llc)
+{
+    return ctx->rooms[llc].usable && owner[llc] < 0;
+}
+
+static bool set_takes(const PlacementCtx *ctx, const PlacementNeed *need,
+                      const int *llcs, int n)
+{
+    uint64_t room = 0, threads = 0;
+    int i;
+
+    for (i = 0; i < n; i++) {
+        room += ctx->rooms[llcs[i]].room;
+        threads += ctx->rooms[llcs[i]].thread_room;
+    }
+    return need->demand <= room && need->threads <= threads;
+}
+
+/* The largest free LLCs until they take @need: as few as can be.  0: never. */
+static int choose_largest(const PlacementCtx *ctx, const PlacementNeed *need,
+                          const int *owner, int *llcs)
+{
+    int i, n = 0;
+
+    for (i = 0; i < ctx->n_with_cpus; i++) {
+        if (is_free(ctx, owner, ctx->by_room[i])) {
+            llcs[n++] = ctx->by_room[i];
+            if (set_takes(ctx, need, llcs, n)) {
+                return n;
+            }
+        }
+    }
+    return 0;
+}
+
+static int smallest_of(const PlacementCtx *ctx, const int *llcs, int n)
+{
+    int i, smallest = 0;
+
+    for (i = 1; i < n; i++) {
+        if (ctx->rooms[llcs[i]].room < ctx->rooms[llcs[smallest]].room) {
+            smallest = i;
+        }
+    }
+    return smallest;
+}
+
+/*
+ * The @k LLCs nearest to @row that take @need: the search goes outwards and
+ * keeps the @k largest that it has seen.  False if no such set was met.
+ */
+static bool choose_near(const PlacementCtx *ctx, const PlacementNeed *need,
+                        int row, const int *owner, int k, int *llcs)
+{
+    const int *order = &ctx->order[row * ctx->n_with_cpus];
+    int i, n = 0;
+
+    for (i = 0; i < ctx->n_with_cpus; i++) {
+        if (!is_free(ctx, owner, order[i])) {
+            continue;
+        }
+        if (n < k) {
+            llcs[n++] = order[i];
+        } else {
+            int smallest = smallest_of(ctx, llcs, k);
+
+            if (ctx->rooms[order[i]].room <= ctx->rooms[llcs[smallest]].room) {
+                continue;
+            }
+            llcs[smallest] = order[i];
+        }
+        if (n == k && set_takes(ctx, need, llcs, k)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The distinct nodes with free LLCs in the order of @row; at most @max. */
+static int list_centers(const PlacementCtx *ctx, int row, const int *owner,
+                        int *nodes, int max)
+{
+    const int *order = &ctx->order[row * ctx->n_with_cpus];
+    int i, n = 0;
+
+    for (i = 0; i < ctx->n_with_cpus && n < max; i++) {
+        int node = ctx->rooms[order[i]].node;
+
+        if (is_free(ctx, owner, order[i]) && (n == 0 || nodes[n - 1] != node)) {
+            nodes[n++] = node;
+        }
+    }
+    return n;
+}
+
+/* Swap single LLCs for free ones while that is cheaper: unequal LLCs only. */
+static void improve(const PlacementCtx *ctx, const PlacementNeed *need,
+                    int home, const int *owner, int *llcs, int n)
+{
+    PlacementCost best = placement_set_cost(ctx, need, llcs, n, home);
+    g_autofree bool *mine = g_new0(bool, ctx->n_rooms);
+    int i, p;
+
+    for (i = 0; i < n; i++) {
+        mine[llcs[i]] = true;
+    }
+    for (i = 0; i < n; i++) {
+        for (p = 0; p < ctx->n_with_cpus; p++) {
+            int old = llcs[i], llc = ctx->by_room[p];
+            PlacementCost cost;
+
+            if (mine[llc] || !is_free(ctx, owner, llc)) {
+                continue;
+            }
+            llcs[i] = llc;
+            cost = placement_set_cost(ctx, need, llcs, n, home);
+            if (set_takes(ctx, need, llcs, n) &&
+                placement_cost_less(&cost, &best)) {
+                mine[old] = false;
+                mine[llc] = true;
+                best = cost;
+            } else {
+                llcs[i] = old;
+            }
+        }
+    }
+}
+
+/*
+ * Choose free LLCs for @need into @llcs (room for all LLCs); how many, or 0 if
+ * all free ones together cannot take it.
+ */
+int placement_choose_set(const PlacementCtx *ctx, const PlacementNeed *need,
+                         int home, const int *owner, int *llcs)
+{
+    g_autofree int *trial = g_new(int, MAX(ctx->n_rooms, 1));
+    int centers[CENTERS_MAX];
+    PlacementCost best;
+    int k, c, n_centers;
+
+    k = choose_largest(ctx, need, owner, llcs);
+    if (!k) {
+        return 0;
+    }
+    best = placement_set_cost(ctx, need, llcs, k, home);
+    if (need->row >= 0) {
+        n_centers = 1;
+        centers[0] = need->row;
+    } else {
+        n_centers = list_centers(ctx, home, owner, centers, CENTERS_MAX);
+    }
+    for (c = 0; c < n_centers; c++) {
+        PlacementCost cost;
+
+        if (!choose_near(ctx, need, centers[c], owner, k, trial)) {
+            continue;
+        }
+        cost = placement_set_cost(ctx, need, trial, k, home);
+        if (placement_cost_less(&cost, &best)) {
+            best = cost;
+            memcpy(llcs, trial, k * sizeof(int));
+        }
+    }
+    if ((int64_t)k * k * ctx->n_with_cpus <= IMPROVE_STEPS_MAX) {
+        improve(ctx, need, home, owner, llcs, k);
+    }
+    return k;
+}

@@ -1,0 +1,371 @@
+/*
+ * Narrow masks: one host core or one host CPU for each guest core
+ *
+ * All counters are per host core and CPU of the whole host, so groups that
+ * share an LLC see each other.  Cores are taken round and round by how full
+ * they are: the work is linear in guest cores plus host cores per round.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include <string.h>
+#include "placement-internal.h"
+
+typedef struct CoreUse {
+    HostCpuSet cpus;        /* candidates */
+    unsigned n_cpus;
+    unsigned vcpus;         /* placed here */
+} CoreUse;
+
+/* The present threads of one guest core. */
+typedef struct GuestCore {
+    int first, n;           /* slice of Narrow.threads */
+    int group;
+} GuestCore;
+
+typedef struct Narrow {
+    PlacementCtx *ctx;
+    CoreUse *cores;         /* per host core */
+    unsigned *cpu_use;      /* per host CPU: vCPUs */
+    int *threads;           /* vCPUs by guest core */
+    GuestCore *guest_cores; /* those with vCPUs of ours, largest first */
+    int n_guest_cores;
+} Narrow;
+
+/* The host cores that a group may use, and where the last search ended. */
+typedef struct CoreRing {
+    int *cores;
+    int n, at;
+    unsigned level;
+    unsigned most_cpus;     /* of any core in the ring */
+} CoreRing;
+
+/*
+ * How full a core is: an empty one 0, one with a free CPU 1, then one more for
+ * each vCPU that all its CPUs have.  Two guest cores meet on a host core only
+ * if no core is at level 0.
+ */
+static unsigned core_level(const CoreUse *core)
+{
+    return core->vcpus ? 1 + core->vcpus / core->n_cpus : 0;
+}
+
+static void init_cores(Narrow *n)
+{
+    const PlacementInput *in = n->ctx->in;
+
+    n->cores = g_new0(CoreUse, MAX(in->host->n_cores, 1));
+    n->cpu_use = g_new0(unsigned, in->host->n_cpus);
+    HOST_CPUSET_FOREACH(cpu, in->candidates) {
+        CoreUse *core = &n->cores[in->host->cpus[cpu].core];
+
+        host_cpuset_add(&core->cpus, cpu);
+        core->n_cpus++;
+    }
+}
+
+/* A vCPU that others pinned fills its core; a wide mask fills none. */
+static void count_foreign(Narrow *n)
+{
+    const PlacementInput *in = n->ctx->in;
+    int v;
+
+    for (v = 0; in->foreign && v < in->guest->n_vcpus; v++) {
+        int cpu, core;
+
+        if (!in->guest->vcpus[v].present || !in->foreign[v]) {
+            continue;
+        }
+        cpu = host_cpuset_next(in->foreign[v], 0);
+        if (cpu < 0 || cpu >= in->host->n_cpus) {
+            continue;
+        }
+        core = in->host->cpus[cpu].core;
+        if (core < 0 || !host_cpuset_subset(in->foreign[v],
+                                            &in->host->cores[core].cpus)) {
+            continue;
+        }
+        n->cores[core].vcpus++;
+        if (host_cpuset_next(in->foreign[v], cpu + 1) < 0) {
+            n->cpu_use[cpu]++;
+        }
+    }
+}
+
+static gint compare_guest_core(gconstpointer pa, gconstpointer pb,
+                               gpointer opaque)
+{
+    const GuestCore *a = pa, *b = pb;
+
+    return a->n != b->n ? b->n - a->n : a->first - b->first;
+}
+
+/* Cores with more threads go first: they have fewer places to go. */
+static void list_guest_cores(Narrow *n)
+{
+    const GuestTopology *guest = n->ctx->in->guest;
+    g_autofree int *start = g_new0(int, guest->n_cores + 1);
+    int v, c;
+
+    n->threads = g_new(int, guest->n_vcpus);
+    n->guest_cores = g_new0(GuestCore, MAX(guest->n_cores, 1));
+    for (v = 0; v < guest->n_vcpus; v++) {
+        if (placement_vcpu_is_ours(n->ctx->in, v)) {
+            start[guest->vcpus[v].core + 1]++;
+        }
+    }
+    for (c = 0; c < guest->n_cores; c++) {
+        start[c + 1] += start[c];
+        n->guest_cores[c].first = start[c];
+    }
+    for (v = 0; v < guest->n_vcpus; v++) {
+        if (placement_vcpu_is_ours(n->ctx->in, v)) {
+            GuestCore *core = &n->guest_cores[guest->vcpus[v].core];
+
+            core->group = guest->vcpus[v].llc;
+            n->threads[core->first + core->n++] = v;
+        }
+    }
+    for (c = 0; c < guest->n_cores; c++) {
+        if (n->guest_cores[c].n) {
+            n->guest_cores[n->n_guest_cores++] = n->guest_cores[c];
+        }
+    }
+    g_qsort_with_data(n->guest_cores, n->n_guest_cores, sizeof(GuestCore),
+                      compare_guest_core, NULL);
+}
+
+static gint compare_host_core(gconstpointer pa, gconstpointer pb,
+                              gpointer opaque)
+{
+    const HostTopology *host = opaque;
+    int a = *(const int *)pa, b = *(const int *)pb;
+
+    if (host->cores[a].capacity != host->cores[b].capacity) {
+        return host->cores[a].capacity > host->cores[b].capacity ? -1 : 1;
+    }
+    return a - b;
+}
+
+/* The cores of the CPUs in @mask, those of most capacity first. */
+static CoreRing *ring_new(const Narrow *n, const HostCpuSet *mask)
+{
+    const HostTopology *host = n->ctx->in->host;
+    CoreRing *ring = g_new0(CoreRing, 1);
+
+    ring->cores = g_new(int, MAX(host->n_cores, 1));
+    HOST_CPUSET_FOREACH(cpu, mask) {
+        int core = host->cpus[cpu].core;
+
+        if (cpu == host_cpuset_next(&n->cores[core].cpus, 0)) {
+            ring->cores[ring->n++] = core;
+            ring->most_cpus = MAX(ring->most_cpus, n->cores[core].n_cpus);
+        }
+    }
+    g_qsort_with_data(ring->cores, ring->n, sizeof(int), compare_host_core,
+                      (gpointer)host);
+    return ring;
+}
+
+static void ring_free(gpointer opaque)
+{
+    CoreRing *ring = opaque;
+
+    if (ring) {
+        g_free(ring->cores);
+        g_free(ring);
+    }
+}
+
+/* The next core at the ring's level with @wanted CPUs, once round; or -1. */
+static int ring_find(Narrow *n, CoreRing *ring, unsigned wanted)
+{
+    int i;
+
+    for (i = 0; i < ring->n; i++) {
+        int at = (ring->at + i) % ring->n;
+        const CoreUse *core = &n->cores[ring->cores[at]];
+
+        if (core->n_cpus >= wanted && core_level(core) <= ring->level) {
+            ring->at = (at + 1) % ring->n;
+            return ring->cores[at];
+        }
+    }
+    return -1;
+}
+
+/*
+ * The least full core with @wanted CPUs.  -1 if the least full cores all have
+ * fewer: the threads of a guest core then go apart.
+ */
+static int ring_next(Narrow *n, CoreRing *ring, unsigned wanted)
+{
+    int core;
+
+    for (;;) {
+        core = ring_find(n, ring, wanted);
+        if (core >= 0) {
+            return core;
+        }
+        if (wanted > 1 && ring_find(n, ring, 1) >= 0) {
+            return -1;
+        }
+        ring->level++;
+        ring->at = 0;
+    }
+}
+
+static int least_used_cpu(const Narrow *n, const CoreUse *core)
+{
+    int best = -1;
+
+    HOST_CPUSET_FOREACH(cpu, &core->cpus) {
+        if (best < 0 || n->cpu_use[cpu] < n->cpu_use[best]) {
+            best = cpu;
+        }
+    }
+    return best;
+}
+
+static void place(Narrow *n, int vcpu, int core, bool paired)
+{
+    VcpuPlan *plan = &n->ctx->plan->vcpus[vcpu];
+    CoreUse *use = &n->cores[core];
+
+    if (n->ctx->plan->width == PLACEMENT_WIDTH_CPU) {
+        int cpu = least_used_cpu(n, use);
+
+        memset(&plan->mask, 0, sizeof(plan->mask));
+        host_cpuset_add(&plan->mask, cpu);
+        n->cpu_use[cpu]++;
+    } else {
+        plan->mask = use->cpus;
+    }
+    use->vcpus++;
+    plan->host_core = core;
+    plan->host_llc = n->ctx->in->host->cores[core].llc;
+    plan->n_llcs = 1;
+    plan->llc_aligned = true;
+    plan->smt_aligned = paired;
+}
+
+/*
+ * The core of the previous plan, while it is empty and no core of the ring is
+ * faster: so that a vCPU that is plugged moves no other one.
+ */
+static int kept_core(const Narrow *n, const CoreRing *ring,
+                     const GuestCore *guest_core)
+{
+    const PlacementInput *in = n->ctx->in;
+    int first = n->threads[guest_core->first];
+    const VcpuPlan *was;
+
+    if (!in->previous) {
+        return -1;
+    }
+    was = &in->previous->vcpus[first];
+    if (was->host_core < 0 || was->host_core >= in->host->n_cores ||
+        n->cores[was->host_core].vcpus ||
+        n->cores[was->host_core].n_cpus < (unsigned)guest_core->n ||
+        !host_cpuset_subset(&n->cores[was->host_core].cpus,
+                            &n->ctx->plan->vcpus[first].mask) ||
+        in->host->cores[was->host_core].capacity !=
+        in->host->cores[ring->cores[0]].capacity) {
+        return -1;
+    }
+    return was->host_core;
+}
+
+static void place_on(Narrow *n, const GuestCore *guest_core, int core)
+{
+    int i;
+
+    for (i = 0; i < guest_core->n; i++) {
+        place(n, n->threads[guest_core->first + i], core, true);
+    }
+}
+
+static void place_guest_core(Narrow *n, CoreRing *ring,
+                             const GuestCore *guest_core)
+{
+    int i, core = -1;
+
+    if ((unsigned)guest_core->n <= ring->most_cpus) {
+        core = ring_next(n, ring, guest_core->n);
+    }
+    if (core >= 0) {
+        place_on(n, guest_core, core);
+        return;
+    }
+    for (i = 0; i < guest_core->n; i++) {
+        place(n, n->threads[guest_core->first + i], ring_next(n, ring, 1),
+              guest_core->n == 1);
+    }
+}
+
+static bool is_narrowed(const Narrow *n, const GuestCore *guest_core)
+{
+    int first = n->threads[guest_core->first];
+
+    return n->ctx->plan->vcpus[first].reason != PLACEMENT_GUARDED;
+}
+
+/* Rings are made on first use: one per group, of its LLCs' cores. */
+static CoreRing *ring_of(Narrow *n, CoreRing **rings,
+                         const GuestCore *guest_core)
+{
+    CoreRing **ring = &rings[guest_core->group];
+
+    if (!*ring) {
+        int first = n->threads[guest_core->first];
+
+        *ring = ring_new(n, &n->ctx->plan->vcpus[first].mask);
+    }
+    return *ring;
+}
+
+/* Plan masks are those of the LLCs; make them one core or CPU each. */
+void placement_narrow(PlacementCtx *ctx)
+{
+    int n_groups = MAX(ctx->n_groups, 1);
+    g_autofree CoreRing **rings = g_new0(CoreRing *, n_groups);
+    g_autofree int *kept = NULL;
+    Narrow n = { .ctx = ctx };
+    int i;
+
+    init_cores(&n);
+    count_foreign(&n);
+    list_guest_cores(&n);
+    kept = g_new(int, MAX(n.n_guest_cores, 1));
+    /* Rings read the wide masks, so all are made before one is narrowed. */
+    for (i = 0; i < n.n_guest_cores; i++) {
+        if (is_narrowed(&n, &n.guest_cores[i])) {
+            ring_of(&n, rings, &n.guest_cores[i]);
+        }
+    }
+    for (i = 0; i < n.n_guest_cores; i++) {
+        kept[i] = -1;
+        if (is_narrowed(&n, &n.guest_cores[i])) {
+            kept[i] = kept_core(&n, ring_of(&n, rings, &n.guest_cores[i]),
+                                &n.guest_cores[i]);
+        }
+        if (kept[i] >= 0) {
+            place_on(&n, &n.guest_cores[i], kept[i]);
+        }
+    }
+    for (i = 0; i < n.n_guest_cores; i++) {
+        if (kept[i] < 0 && is_narrowed(&n, &n.guest_cores[i])) {
+            place_guest_core(&n, ring_of(&n, rings, &n.guest_cores[i]),
+                             &n.guest_cores[i]);
+        }
+    }
+    for (i = 0; i < n_groups; i++) {
+        ring_free(rings[i]);
+    }
+    g_free(n.cores);
+    g_free(n.cpu_use);
+    g_free(n.threads);
+    g_free(n.guest_cores);
+}
