@@ -37,23 +37,23 @@ static void tree_fail(Tree *t, const char *path)
     }
 }
 
-/* Make the folder @path and those above it. */
+/* Make the folder @path and, where they are missing, those above it. */
 static void make_dirs(Tree *t, const char *path)
 {
-    g_autofree char *copy = g_strdup(path);
+    const char *slash = strrchr(path, '/');
 
-    for (char *slash = copy; !t->err && slash; ) {
-        slash = strchr(slash + 1, '/');
-        if (slash) {
-            *slash = '\0';
-        }
-        if (mkdirat(t->dir, copy, 0755) < 0 && errno != EEXIST) {
-            tree_fail(t, copy);
-        }
-        if (slash) {
-            *slash = '/';
+    if (t->err || !mkdirat(t->dir, path, 0755) || errno == EEXIST) {
+        return;
+    }
+    if (errno == ENOENT && slash) {
+        g_autofree char *parent = g_strndup(path, slash - path);
+
+        make_dirs(t, parent);
+        if (t->err || !mkdirat(t->dir, path, 0755)) {
+            return;
         }
     }
+    tree_fail(t, path);
 }
 
 /* One file, with a newline after @text as sysfs has it. */
@@ -329,6 +329,33 @@ static void put_node(Tree *t, const DescribedNode *node)
     }
 }
 
+/* cpuN/nodeM, for offline CPUs and of offline nodes as well. */
+static void put_links(Tree *t, int id, const HostCpuSet *cpus)
+{
+    HOST_CPUSET_FOREACH(cpu, cpus) {
+        char path[96], target[64];
+
+        snprintf(path, sizeof(path), CPU_DIR "/cpu%d/node%d", cpu, id);
+        snprintf(target, sizeof(target), "../../node/node%d", id);
+        if (!t->err && symlinkat(target, t->dir, path) < 0) {
+            tree_fail(t, path);
+        }
+    }
+}
+
+static void put_offline_nodes(Tree *t, HostCpuSet *ids)
+{
+    GArray *nodes = t->desc->offline_nodes;
+
+    for (guint i = 0; i < nodes->len; i++) {
+        const DescribedPackage *node = &g_array_index(nodes, DescribedPackage,
+                                                      i);
+
+        put_links(t, node->id, &node->cpus);
+        host_cpuset_add(ids, node->id);
+    }
+}
+
 static void put_nodes(Tree *t)
 {
     GArray *nodes = t->desc->nodes;
@@ -342,6 +369,7 @@ static void put_nodes(Tree *t)
         const DescribedNode *node = &g_array_index(nodes, DescribedNode, i);
 
         put_node(t, node);
+        put_links(t, node->id, &node->cpus);
         host_cpuset_add(&all, node->id);
         if (node->has_memory) {
             host_cpuset_add(&memory, node->id);
@@ -351,6 +379,7 @@ static void put_nodes(Tree *t)
         }
     }
     put_list(t, NODE_DIR "/online", &all);
+    put_offline_nodes(t, &all);
     put_list(t, NODE_DIR "/possible", &all);
     put_list(t, NODE_DIR "/has_memory", &memory);
     put_list(t, NODE_DIR "/has_normal_memory", &memory);

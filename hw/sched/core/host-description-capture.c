@@ -293,9 +293,25 @@ static int remove_entry(const char *path, const struct stat *st, int flag,
     return 0;
 }
 
+/*
+ * Where a tree of some ten thousand tiny files is made: in memory if possible,
+ * which takes a fiftieth of the time of a disk.
+ */
+static char *make_tmp(GError **err)
+{
+    if (!g_getenv("TMPDIR")) {
+        g_autofree char *dir = g_strdup("/dev/shm/llcsched-host-XXXXXX");
+
+        if (g_mkdtemp(dir)) {
+            return g_steal_pointer(&dir);
+        }
+    }
+    return g_dir_make_tmp("llcsched-host-XXXXXX", err);
+}
+
 static HostTopology *load_built(const HostDescription *desc, GError **err)
 {
-    g_autofree char *dir = g_dir_make_tmp("llcsched-host-XXXXXX", err);
+    g_autofree char *dir = make_tmp(err);
     HostTopology *host = NULL;
 
     if (!dir) {

@@ -57,6 +57,7 @@ struct HostDescription {
     GArray *cores;           /* of HostCpuSet */
     GArray *packages;        /* of DescribedPackage */
     GArray *nodes;           /* of DescribedNode, ascending by id */
+    GArray *offline_nodes;   /* of DescribedPackage: CPUs still link to them */
 };
 
 typedef enum HostDescriptionError {

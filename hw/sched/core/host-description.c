@@ -365,6 +365,21 @@ static bool line_node(Parser *p)
     return true;
 }
 
+/* A node whose memory is offline: it has no folder, its CPUs stay. */
+static bool line_offline_node(Parser *p)
+{
+    DescribedPackage node = { };
+
+    if (!need_words(p, 3, "offline-node ID LIST") ||
+        !take_int(p, "node", p->words[1], 0, HOST_NODE_MAX - 1, &node.id) ||
+        !take_list(p, p->words[2], &node.cpus) ||
+        !take_once(p, &node.cpus, &p->in_node)) {
+        return false;
+    }
+    g_array_append_val(p->desc->offline_nodes, node);
+    return true;
+}
+
 static bool line_distance(Parser *p)
 {
     DescribedNode *node;
@@ -484,6 +499,7 @@ static bool parse_line(Parser *p)
         { "isolated-partition", line_isolated },
         { "package", line_package }, { "core", line_core },
         { "cache", line_cache }, { "node", line_node },
+        { "offline-node", line_offline_node },
         { "distance", line_distance }, { "capacity", line_capacity },
         { "kind", line_kind }, { "layout", line_layout },
         { "source", line_text }, { "expect", line_text },
@@ -526,6 +542,7 @@ static bool check_whole(Parser *p)
 {
     HostDescription *desc = p->desc;
 
+    p->line = MAX(p->line, 1);
     if (!p->seen_cpus) {
         return fail(p, "there is no 'cpus' line");
     }
@@ -582,6 +599,7 @@ HostDescription *host_description_parse(const char *text, gsize len,
     desc->cores = g_array_new(FALSE, TRUE, sizeof(HostCpuSet));
     desc->packages = g_array_new(FALSE, TRUE, sizeof(DescribedPackage));
     desc->nodes = g_array_new(FALSE, TRUE, sizeof(DescribedNode));
+    desc->offline_nodes = g_array_new(FALSE, TRUE, sizeof(DescribedPackage));
     p->desc = desc;
     p->err = err;
     good = parse_text(p, text, len);
@@ -600,6 +618,7 @@ void host_description_free(HostDescription *desc)
         g_free(g_array_index(desc->nodes, DescribedNode, i).distances);
     }
     g_array_unref(desc->nodes);
+    g_array_unref(desc->offline_nodes);
     g_array_unref(desc->packages);
     g_array_unref(desc->cores);
     g_array_unref(desc->caches);
