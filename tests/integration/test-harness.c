@@ -101,14 +101,23 @@ static void test_many(void)
     vm_wait_all_move(vm, 24);
 }
 
+/* Its memory survives a reset; what it remembers must not. */
 static void test_reset(void)
 {
     g_autoptr(Vm) vm = vm_start(&(VmConfig) { .smp = "2" });
+    g_autofree char *before = NULL;
+    g_autofree char *after = NULL;
 
     vm_wait_up(vm, 2);
-    vm_wait_all_move(vm, 2);
+    vm_send(vm, 'h');
+    do {
+        g_free(before);
+        before = vm_wait_line(vm, "mode ");
+    } while (strcmp(before, "halt") != 0);
     vm_do(vm, "system_reset", NULL);
     vm_wait_up(vm, 2);
+    after = vm_wait_line(vm, "mode ");
+    g_assert_cmpstr(after, ==, "spin");
     vm_wait_all_move(vm, 2);
 }
 
