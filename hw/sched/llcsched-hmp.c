@@ -1,0 +1,81 @@
+/*
+ * LLC-aware vCPU scheduler: info llcsched, for people
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "monitor/hmp.h"
+#include "monitor/monitor.h"
+#include "qapi/error.h"
+#include "qapi/qapi-commands-llcsched.h"
+
+/* What a terminal shows without folding; the rest is in query-llcsched. */
+#define LLCSCHED_COLUMNS 79
+#define LLCSCHED_MASK_COLUMNS 24
+
+/* The widest CPU list, so that the reasons have the rest of the line. */
+static int llcsched_mask_columns(const LlcschedVcpuInfoList *list)
+{
+    size_t columns = strlen("CPUs");
+
+    for (; list; list = list->next) {
+        columns = MAX(columns, strlen(list->value->mask));
+    }
+    return MIN(columns, LLCSCHED_MASK_COLUMNS);
+}
+
+static void llcsched_print_row(Monitor *mon, const char *vcpu, const char *llc,
+                               int columns, const char *mask,
+                               const char *whose, const char *why)
+{
+    g_autofree char *line = g_strdup_printf("%4s %4s  %-*s  %-9s  %s", vcpu,
+                                            llc, columns, mask, whose, why);
+
+    if (strlen(line) > LLCSCHED_COLUMNS) {
+        monitor_printf(mon, "%.*s...\n", LLCSCHED_COLUMNS - 3, line);
+    } else {
+        monitor_printf(mon, "%s\n", line);
+    }
+}
+
+static void llcsched_print_vcpu(Monitor *mon, const LlcschedVcpuInfo *vcpu,
+                                int columns)
+{
+    g_autofree char *index = g_strdup_printf("%" PRId64, vcpu->vcpu);
+    g_autofree char *llc = vcpu->llc_aligned
+                           ? g_strdup_printf("%" PRId64, vcpu->host_llc)
+                           : g_strdup("-");
+
+    llcsched_print_row(mon, index, llc, columns, vcpu->mask,
+                       LlcschedMaskState_str(vcpu->mask_state),
+                       vcpu->explanation);
+}
+
+void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
+{
+    g_autoptr(LlcschedInfoList) list = qmp_query_llcsched(&error_abort);
+    const LlcschedInfo *info;
+    LlcschedVcpuInfoList *v;
+    strList *w;
+    int columns;
+
+    if (!list) {
+        monitor_printf(mon, "no llcsched object\n");
+        return;
+    }
+    info = list->value;
+    monitor_printf(mon, "%s: %s (%s, placement %s)\n", info->id, info->summary,
+                   LlcschedStatus_str(info->status),
+                   LlcschedPlacement_str(info->effective_placement));
+    columns = llcsched_mask_columns(info->vcpus);
+    llcsched_print_row(mon, "vCPU", "LLC", columns, "CPUs", "whose", "why");
+    for (v = info->vcpus; v; v = v->next) {
+        llcsched_print_vcpu(mon, v->value, columns);
+    }
+    for (w = info->warnings; w; w = w->next) {
+        monitor_printf(mon, "warning: %s\n", w->value);
+    }
+}

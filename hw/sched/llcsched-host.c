@@ -1,0 +1,142 @@
+/*
+ * LLC-aware vCPU scheduler: its view of the host and its hands on threads
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "hw/sched/host-affinity.h"
+#include "llcsched-internal.h"
+
+static int llcsched_kernel_get_mask(LlcschedVcpu *vcpu, HostCpuSet *ret_mask)
+{
+    return host_affinity_get(vcpu->thread_id, ret_mask);
+}
+
+static int llcsched_kernel_set_mask(LlcschedVcpu *vcpu, const HostCpuSet *mask)
+{
+    return host_affinity_set(vcpu->thread_id, mask);
+}
+
+/* Our own threads are in /proc whatever tree the host is read from. */
+static bool llcsched_kernel_thread_times(LlcschedVcpu *vcpu,
+                                         ThreadTimes *ret_times)
+{
+    return host_load_thread("", vcpu->thread_id, ret_times);
+}
+
+static int llcsched_kernel_allowed(const HostTopology *host,
+                                   const HostCpuSet *limit,
+                                   HostCpuSet *ret_allowed)
+{
+    return host_affinity_probe(limit, ret_allowed);
+}
+
+const LlcschedHostOps llcsched_kernel_ops = {
+    .get_mask = llcsched_kernel_get_mask,
+    .set_mask = llcsched_kernel_set_mask,
+    .thread_times = llcsched_kernel_thread_times,
+    .allowed = llcsched_kernel_allowed,
+};
+
+/* A new thread may run on every online CPU of the tree. */
+static int llcsched_qtest_get_mask(LlcschedVcpu *vcpu, HostCpuSet *ret_mask)
+{
+    if (host_cpuset_empty(&vcpu->sim_mask)) {
+        vcpu->sim_mask = vcpu->sched->view->host->online;
+    }
+    *ret_mask = vcpu->sim_mask;
+    host_cpuset_and(ret_mask, &vcpu->sched->view->host->online);
+    return 0;
+}
+
+static int llcsched_qtest_set_mask(LlcschedVcpu *vcpu, const HostCpuSet *mask)
+{
+    vcpu->sim_mask = *mask;
+    return 0;
+}
+
+static bool llcsched_qtest_thread_times(LlcschedVcpu *vcpu,
+                                        ThreadTimes *ret_times)
+{
+    return false;
+}
+
+static int llcsched_qtest_allowed(const HostTopology *host,
+                                  const HostCpuSet *limit,
+                                  HostCpuSet *ret_allowed)
+{
+    *ret_allowed = host->online;
+    return 0;
+}
+
+const LlcschedHostOps llcsched_qtest_ops = {
+    .get_mask = llcsched_qtest_get_mask,
+    .set_mask = llcsched_qtest_set_mask,
+    .thread_times = llcsched_qtest_thread_times,
+    .allowed = llcsched_qtest_allowed,
+};
+
+void llcsched_view_free(LlcschedView *view)
+{
+    if (view) {
+        host_topology_unref(view->host);
+        g_free(view->online_text);
+        g_free(view->error);
+        g_free(view);
+    }
+}
+
+/* Reading hundreds of CPUs takes milliseconds, and they seldom change. */
+static HostTopology *llcsched_view_topology(Llcsched *s, LlcschedView *view,
+                                            const LlcschedView *known,
+                                            Error **errp)
+{
+    g_autoptr(GError) err = NULL;
+    HostTopology *host;
+
+    if (known && known->online_text && view->online_text &&
+        g_str_equal(known->online_text, view->online_text)) {
+        return host_topology_ref(known->host);
+    }
+    host = host_topology_read(s->sysfs_root, &err);
+    if (!host) {
+        error_setg(errp, "the host's topology cannot be read: %s",
+                   err->message);
+    }
+    return host;
+}
+
+LlcschedView *llcsched_view_read(Llcsched *s, const LlcschedConfig *config,
+                                 const LlcschedView *known, bool keep_empty,
+                                 Error **errp)
+{
+    g_autoptr(LlcschedView) view = g_new0(LlcschedView, 1);
+    g_autoptr(GError) err = NULL;
+    int ret;
+
+    view->online_text = host_topology_online_text(s->sysfs_root);
+    view->host = llcsched_view_topology(s, view, known, errp);
+    if (!view->host) {
+        return NULL;
+    }
+    ret = s->ops->allowed(view->host, &s->limit, &view->allowed);
+    if (ret) {
+        error_setg_errno(errp, -ret,
+                         "the CPUs that this process may use cannot be read");
+        return NULL;
+    }
+    if (!placement_candidates(view->host, &view->allowed,
+                              config->has_cpus ? &config->cpus : NULL,
+                              &view->candidates, &view->uses_isolated, &err)) {
+        if (!keep_empty) {
+            error_setg(errp, "%s", err->message);
+            return NULL;
+        }
+        view->error = g_strdup(err->message);
+    }
+    return g_steal_pointer(&view);
+}

@@ -1,0 +1,231 @@
+/*
+ * LLC-aware vCPU scheduler: what its files in hw/sched share
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_SCHED_LLCSCHED_INTERNAL_H
+#define HW_SCHED_LLCSCHED_INTERNAL_H
+
+#include "qemu/notify.h"
+#include "qemu/queue.h"
+#include "qemu/thread.h"
+#include "qemu/timer.h"
+#include "hw/boards.h"
+#include "hw/core/cpu.h"
+#include "hw/qdev-core.h"
+#include "qom/object.h"
+#include "qapi/qapi-types-llcsched.h"
+#include "system/iothread.h"
+#include "system/runstate.h"
+#include "hw/sched/guest-topology.h"
+#include "hw/sched/host-load.h"
+#include "hw/sched/host-topology.h"
+#include "hw/sched/mask-watch.h"
+#include "hw/sched/placement.h"
+
+#define TYPE_LLCSCHED "llcsched"
+OBJECT_DECLARE_SIMPLE_TYPE(Llcsched, LLCSCHED)
+
+/* The options, validated together and swapped in as one. */
+typedef struct LlcschedConfig {
+    LlcschedPlacement placement;
+    LlcschedPrefer prefer;
+    bool dynamic;
+    uint32_t interval_ms;
+    uint32_t guard_util;        /* percent */
+    uint32_t guard_tasks;       /* percent */
+    bool has_cpus;
+    HostCpuSet cpus;
+    GArray *usage;              /* uint32_t percent; NULL: not given */
+} LlcschedConfig;
+
+/*
+ * A vCPU and its thread.  Listed from the realization of its device to its
+ * unrealization (under the BQL).  @thread_id is set in the thread itself and
+ * cleared, under the lock, by its exit notifier: while the lock is held and
+ * @thread_id is not 0, the thread lives and its id is not another's.
+ */
+typedef struct LlcschedVcpu {
+    Llcsched *sched;
+    CPUState *cpu;
+    int index;
+    int thread_id;
+    Notifier thread_exit;
+
+    MaskWatch watch;
+    LlcschedMaskState state;
+    HostCpuSet found;           /* before we set one; restored by object-del */
+    bool has_found;
+    HostCpuSet mask;            /* at the last look or change */
+    int failed_errno;           /* of the last attempt to set a mask */
+    HostCpuSet failed_mask;     /* what that was */
+
+    ThreadTimes times;          /* at the last look */
+    int host_llc;               /* of the last mask that was set, or -1 */
+    uint64_t moves;
+
+    HostCpuSet sim_mask;        /* qtest: the mask of a thread that has none */
+    QTAILQ_ENTRY(LlcschedVcpu) next;
+} LlcschedVcpu;
+
+/*
+ * A plan with the words for it.  Made from the host, the guest, the load and
+ * the masks as they are; the words outlive them all.
+ */
+typedef struct LlcschedPlanned {
+    Plan *plan;
+    char *summary;
+    char **explanations;        /* one per possible vCPU, NULL-terminated */
+} LlcschedPlanned;
+void llcsched_planned_free(LlcschedPlanned *planned);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(LlcschedPlanned, llcsched_planned_free)
+
+/*
+ * How threads are looked at and placed: by the kernel, or in memory under
+ * qtest, where vCPU threads never enter a guest and the host is a file tree.
+ * All but @allowed are called with the lock held and a live thread.
+ */
+typedef struct LlcschedHostOps {
+    int (*get_mask)(LlcschedVcpu *vcpu, HostCpuSet *ret_mask);
+    int (*set_mask)(LlcschedVcpu *vcpu, const HostCpuSet *mask);
+    bool (*thread_times)(LlcschedVcpu *vcpu, ThreadTimes *ret_times);
+    int (*allowed)(const HostTopology *host, const HostCpuSet *limit,
+                   HostCpuSet *ret_allowed);
+} LlcschedHostOps;
+
+/* The host as it was last read, and what of it may be used. */
+typedef struct LlcschedView {
+    HostTopology *host;
+    char *online_text;
+    HostCpuSet allowed;         /* what the kernel lets the process use */
+    HostCpuSet candidates;      /* empty: nothing to place on, see @error */
+    bool uses_isolated;
+    char *error;                /* why @candidates is empty, else NULL */
+} LlcschedView;
+
+/*
+ * Locks, outermost first:
+ *   BQL        set-up, properties, vCPU plug, QMP; never taken by the thread
+ *   look_lock  one look at a time; held while files are read
+ *   lock       what is below; held for system calls on threads, not for files
+ *              of the host, so that a query never waits for them
+ * @config and @view change with all that the writer holds of the last two, so
+ * either suffices to read them.
+ */
+struct Llcsched {
+    Object parent_obj;
+
+    QemuMutex look_lock;
+    QemuMutex lock;
+    bool completed;
+    char *id;
+    const LlcschedHostOps *ops;
+    char *sysfs_root;           /* "": the running host */
+    HostCpuSet limit;           /* mask inherited at start: never widened */
+    uint32_t seed;
+
+    LlcschedConfig config;
+    LlcschedView *view;
+    GuestTopology *guest;       /* NULL until the machine is ready */
+    QTAILQ_HEAD(, LlcschedVcpu) vcpus;
+
+    HostLoadSample *sample;     /* of the last look */
+    HostLoad *load;             /* between the last two looks */
+    bool settling;              /* placed before the load was known */
+    LlcschedPlanned *planned;   /* NULL until the VM first ran */
+    bool plan_due;              /* vCPUs or options changed since */
+    HostCpuSet memory_nodes;    /* of the first placement */
+    LlcschedStatus status;
+    int64_t *guarded_since_ns;  /* per host LLC; 0: open */
+    uint64_t looks, replans, masks_set;
+    GPtrArray *warnings;        /* char *, oldest first */
+
+    IOThread *thread;           /* NULL: no looks, or qtest */
+    QEMUTimer *timer;
+    VMChangeStateEntry *vmstate;
+    Notifier machine_done;
+    bool machine_ready;
+    bool started;               /* the VM has run */
+    bool running;               /* atomic: the VM runs, looks are due */
+    DeviceListener listener;
+};
+
+/* Why a look happens; the trace and the forgiving of contests need it. */
+typedef enum LlcschedWhy {
+    LLCSCHED_WHY_INTERVAL,
+    LLCSCHED_WHY_START,
+    LLCSCHED_WHY_VCPU,
+    LLCSCHED_WHY_PROPERTY,
+    LLCSCHED_WHY_COMMAND,
+} LlcschedWhy;
+
+/* llcsched.c */
+
+/* The object of this VM, or NULL.  BQL held. */
+Llcsched *llcsched_find(void);
+
+/*
+ * Keep a warning for the query and print it, unless it is already kept.
+ * Lock held.
+ */
+void G_GNUC_PRINTF(2, 3) llcsched_warn(Llcsched *s, const char *fmt, ...);
+
+/* llcsched-look.c */
+
+/* Monotonic ns; under qtest the test turns it. */
+int64_t llcsched_now_ns(void);
+
+/*
+ * Look at the host and the threads; plan and place when something changed or
+ * @why asks for it.  Lock not held; from any thread.
+ */
+void llcsched_look(Llcsched *s, LlcschedWhy why);
+
+/*
+ * Take over a view of the host; true if a new plan is due.  Both locks held.
+ */
+bool llcsched_take_view(Llcsched *s, LlcschedView *view);
+
+/* The state in one line, for people; the caller frees it.  Lock held. */
+char *llcsched_summary(const Llcsched *s);
+
+/* Give every mask that is ours back as it was found.  Lock held. */
+void llcsched_restore_masks(Llcsched *s);
+
+/*
+ * What a look would plan now, without doing it.  NULL and @errp if the host
+ * cannot be read or has no CPU to use.  BQL held, other locks not.
+ */
+LlcschedPlanned *llcsched_dry_run(Llcsched *s, Error **errp);
+
+/* llcsched-host.c */
+extern const LlcschedHostOps llcsched_kernel_ops;
+extern const LlcschedHostOps llcsched_qtest_ops;
+
+/*
+ * Read the host for @config.  With @known and an unchanged cpu/online, its
+ * topology is shared instead of read again.  A host that cannot be read is an
+ * error; one without a usable CPU is too, unless @keep_empty: then the view
+ * has no candidates and says why.
+ */
+LlcschedView *llcsched_view_read(Llcsched *s, const LlcschedConfig *config,
+                                 const LlcschedView *known, bool keep_empty,
+                                 Error **errp);
+void llcsched_view_free(LlcschedView *view);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(LlcschedView, llcsched_view_free)
+
+/* llcsched-guest.c */
+
+/* The guest's topology; the machine must be ready.  BQL held. */
+GuestTopology *llcsched_guest_topology(MachineState *ms);
+
+/* llcsched-vcpu.c.  All with the BQL held and the lock not held. */
+void llcsched_vcpus_attach(Llcsched *s);
+void llcsched_vcpus_detach(Llcsched *s);
+/* Wait until every vCPU thread is known. */
+void llcsched_vcpus_settle(Llcsched *s);
+
+#endif

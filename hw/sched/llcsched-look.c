@@ -1,0 +1,690 @@
+/*
+ * LLC-aware vCPU scheduler: one look at host and threads, and what follows
+ *
+ * The life of a decision: read the host (llcsched_view_read), measure what
+ * others run (llcsched_measure), see whose the masks are (llcsched_see_masks),
+ * decide whether a plan is due, plan (placement_plan), set masks, tell.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include <sys/prctl.h>
+#include <linux/seccomp.h>
+#include "qapi/error.h"
+#include "qapi/qapi-events-llcsched.h"
+#include "qemu/error-report.h"
+#include "system/qtest.h"
+#include "llcsched-internal.h"
+#include "trace.h"
+
+/*
+ * /proc/stat counts ticks of 10 ms on most kernels: over less than ten of
+ * them a percentage says little.
+ */
+#define LLCSCHED_WINDOW_MIN_NS (100 * SCALE_MS)
+
+int64_t llcsched_now_ns(void)
+{
+    return qtest_enabled() ? qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL)
+                           : get_clock();
+}
+
+void llcsched_planned_free(LlcschedPlanned *planned)
+{
+    if (planned) {
+        placement_plan_free(planned->plan);
+        g_free(planned->summary);
+        g_strfreev(planned->explanations);
+        g_free(planned);
+    }
+}
+
+/*
+ * Add what a thread ran and waited since the last measurement to the LLCs of
+ * its mask, in proportion to the CPUs that it may use on each.
+ */
+static void llcsched_spread_own(const LlcschedVcpu *vcpu,
+                                const HostTopology *host,
+                                const ThreadTimes *now,
+                                uint64_t *run_ns, uint64_t *wait_ns)
+{
+    int cpus = host_cpuset_count_and(&vcpu->mask, &host->online);
+    uint64_t run = now->run_ns - vcpu->times.run_ns;
+    uint64_t wait = now->wait_ns - vcpu->times.wait_ns;
+
+    if (!cpus || now->run_ns < vcpu->times.run_ns ||
+        now->wait_ns < vcpu->times.wait_ns) {
+        return;
+    }
+    for (int i = 0; i < host->n_llcs; i++) {
+        int here = host_cpuset_count_and(&vcpu->mask, &host->llcs[i].cpus);
+
+        run_ns[i] += run / cpus * here;
+        wait_ns[i] += wait / cpus * here;
+    }
+}
+
+/*
+ * The load since the last measurement, if that is long enough ago to tell;
+ * else NULL.  @keep makes this measurement the next one's start.  Lock held.
+ */
+static HostLoad *llcsched_measure(Llcsched *s, const HostTopology *host,
+                                  HostLoadSample *sample, bool keep)
+{
+    g_autofree uint64_t *run_ns = g_new0(uint64_t, host->n_llcs);
+    g_autofree uint64_t *wait_ns = g_new0(uint64_t, host->n_llcs);
+    LlcschedVcpu *vcpu;
+
+    if (s->sample &&
+        sample->when_ns - s->sample->when_ns < LLCSCHED_WINDOW_MIN_NS) {
+        return NULL;
+    }
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        ThreadTimes now;
+
+        if (!vcpu->thread_id || !s->ops->thread_times(vcpu, &now)) {
+            continue;
+        }
+        llcsched_spread_own(vcpu, host, &now, run_ns, wait_ns);
+        if (keep) {
+            vcpu->times = now;
+        }
+    }
+    return s->sample ? host_load_between(host, s->sample, sample,
+                                         run_ns, wait_ns) : NULL;
+}
+
+static const char *llcsched_state_name(const LlcschedVcpu *vcpu)
+{
+    return LlcschedMaskState_str(vcpu->state);
+}
+
+static bool llcsched_keeps_off(const LlcschedVcpu *vcpu)
+{
+    return vcpu->state == LLCSCHED_MASK_STATE_FOREIGN ||
+           vcpu->state == LLCSCHED_MASK_STATE_CONTESTED;
+}
+
+static LlcschedMaskState llcsched_state_of(MaskOwner owner)
+{
+    switch (owner) {
+    case MASK_OURS:
+        return LLCSCHED_MASK_STATE_OURS;
+    case MASK_FOREIGN:
+        return LLCSCHED_MASK_STATE_FOREIGN;
+    case MASK_CONTESTED:
+        return LLCSCHED_MASK_STATE_CONTESTED;
+    default:
+        return LLCSCHED_MASK_STATE_UNSET;
+    }
+}
+
+/* What a look at the masks calls for. */
+typedef struct LlcschedNeed {
+    bool plan;    /* what plans are made from has changed */
+    bool apply;   /* some mask is not as planned, and free to be set */
+} LlcschedNeed;
+
+/* Lock held, thread alive. */
+static void llcsched_see_mask(LlcschedVcpu *vcpu, const HostCpuSet *allowed,
+                              LlcschedNeed *need)
+{
+    LlcschedMaskState before = vcpu->state;
+    bool kept_off = llcsched_keeps_off(vcpu);
+    HostCpuSet mask;
+    MaskOwner owner;
+
+    if (vcpu->sched->ops->get_mask(vcpu, &mask)) {
+        return; /* only a thread that is ending cannot be asked */
+    }
+    owner = mask_watch_look(&vcpu->watch, &mask, allowed);
+    vcpu->state = llcsched_state_of(owner);
+    if (owner == MASK_UNSET && before == LLCSCHED_MASK_STATE_FAILED) {
+        vcpu->state = before;
+    }
+    if (vcpu->state != before || !host_cpuset_equal(&vcpu->mask, &mask)) {
+        g_autofree char *list = host_cpuset_to_list(&mask);
+
+        trace_llcsched_mask_state(vcpu->index, vcpu->thread_id, list,
+                                  llcsched_state_name(vcpu));
+    }
+    if (kept_off != llcsched_keeps_off(vcpu) ||
+        (kept_off && !host_cpuset_equal(&vcpu->mask, &mask))) {
+        need->plan = true;
+    }
+    if (owner == MASK_UNSET || owner == MASK_RESET) {
+        need->apply = true;
+    }
+    vcpu->mask = mask;
+}
+
+/* The numbers of the old host's LLCs mean nothing any more.  Lock held. */
+static void llcsched_forget_host(Llcsched *s, const HostTopology *host)
+{
+    LlcschedVcpu *vcpu;
+
+    host_load_free(s->load);
+    s->load = host_load_new_idle(host);
+    host_load_sample_free(g_steal_pointer(&s->sample));
+    g_free(s->guarded_since_ns);
+    s->guarded_since_ns = g_new0(int64_t, host->n_llcs);
+    llcsched_planned_free(g_steal_pointer(&s->planned));
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        vcpu->host_llc = -1;
+    }
+}
+
+bool llcsched_take_view(Llcsched *s, LlcschedView *view)
+{
+    LlcschedView *old = s->view;
+    bool same_host = host_topology_equal(old->host, view->host);
+    bool same = same_host && host_cpuset_equal(&old->candidates,
+                                               &view->candidates);
+
+    if (!same_host) {
+        llcsched_forget_host(s, view->host);
+    }
+    s->view = view;
+    llcsched_view_free(old);
+    return !same;
+}
+
+/* The arrays that a plan's input borrows. */
+typedef struct LlcschedInput {
+    PlacementInput in;
+    unsigned *demand;
+    const HostCpuSet **foreign;
+} LlcschedInput;
+
+static void llcsched_input_clear(LlcschedInput *input)
+{
+    g_free(input->demand);
+    g_free(input->foreign);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LlcschedInput, llcsched_input_clear)
+
+static PlacementWidth llcsched_width(LlcschedPlacement placement)
+{
+    switch (placement) {
+    case LLCSCHED_PLACEMENT_CORE:
+        return PLACEMENT_WIDTH_CORE;
+    case LLCSCHED_PLACEMENT_CPU:
+        return PLACEMENT_WIDTH_CPU;
+    default:
+        return PLACEMENT_WIDTH_LLC; /* off plans what the default would do */
+    }
+}
+
+/*
+ * A vCPU counts in full, unless a test says what it uses: what it used in the
+ * last second says little of what it will need until the next plan.
+ */
+static unsigned *llcsched_demand(const Llcsched *s)
+{
+    unsigned *demand = g_new(unsigned, s->guest->n_vcpus);
+
+    for (int i = 0; i < s->guest->n_vcpus; i++) {
+        demand[i] = s->config.usage && i < s->config.usage->len
+                    ? g_array_index(s->config.usage, uint32_t, i) * 10 : 1000;
+    }
+    return demand;
+}
+
+/* Lock held. */
+static void llcsched_input_init(Llcsched *s, const LlcschedView *view,
+                                const HostLoad *load, LlcschedInput *input)
+{
+    bool same_host = host_topology_equal(view->host, s->view->host);
+    LlcschedVcpu *vcpu;
+
+    input->demand = llcsched_demand(s);
+    input->foreign = g_new0(const HostCpuSet *, s->guest->n_vcpus);
+    for (int i = 0; i < s->guest->n_vcpus; i++) {
+        s->guest->vcpus[i].present = false;
+    }
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (vcpu->index < 0 || vcpu->index >= s->guest->n_vcpus) {
+            continue;
+        }
+        s->guest->vcpus[vcpu->index].present = true;
+        if (llcsched_keeps_off(vcpu)) {
+            input->foreign[vcpu->index] = &vcpu->mask;
+        }
+    }
+    input->in = (PlacementInput) {
+        .host = view->host,
+        .guest = s->guest,
+        .load = load,
+        .demand = input->demand,
+        .foreign = input->foreign,
+        .candidates = &view->candidates,
+        .memory_nodes = &s->memory_nodes,
+        .previous = s->planned && same_host ? s->planned->plan : NULL,
+        .uses_isolated = view->uses_isolated,
+        .width = llcsched_width(s->config.placement),
+        .prefer = (PlacementPrefer)s->config.prefer,
+        .guard_util = s->config.guard_util,
+        .guard_tasks = s->config.guard_tasks,
+        .seed = s->seed,
+    };
+}
+
+QEMU_BUILD_BUG_ON((int)LLCSCHED_PREFER_AUTO != PLACEMENT_PREFER_AUTO);
+QEMU_BUILD_BUG_ON((int)LLCSCHED_PREFER_CACHE != PLACEMENT_PREFER_CACHE);
+QEMU_BUILD_BUG_ON((int)LLCSCHED_PREFER_CAPACITY != PLACEMENT_PREFER_CAPACITY);
+
+/* Lock held; @view has candidates. */
+static LlcschedPlanned *llcsched_plan(Llcsched *s, const LlcschedView *view,
+                                      const HostLoad *load)
+{
+    LlcschedPlanned *planned = g_new0(LlcschedPlanned, 1);
+    g_auto(LlcschedInput) input = { };
+
+    llcsched_input_init(s, view, load, &input);
+    planned->plan = placement_plan(&input.in);
+    planned->summary = placement_summary(&input.in, planned->plan);
+    planned->explanations = g_new0(char *, s->guest->n_vcpus + 1);
+    for (int i = 0; i < s->guest->n_vcpus; i++) {
+        planned->explanations[i] =
+            s->guest->vcpus[i].present
+            ? placement_explain(&input.in, planned->plan, i) : g_strdup("");
+    }
+    return planned;
+}
+
+/* Lock held. */
+static void llcsched_note_guards(Llcsched *s, int64_t now_ns)
+{
+    for (int i = 0; i < s->view->host->n_llcs; i++) {
+        if (!s->planned->plan->llcs[i].guarded) {
+            s->guarded_since_ns[i] = 0;
+        } else if (!s->guarded_since_ns[i]) {
+            s->guarded_since_ns[i] = now_ns;
+        }
+    }
+}
+
+static void llcsched_warn_set_failed(Llcsched *s, const char *list, int ret)
+{
+    if (ret == -EPERM && prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER) {
+        llcsched_warn(s, "vCPU threads cannot be placed: setting their CPU "
+                      "masks is forbidden by a seccomp filter; start QEMU "
+                      "without -sandbox resourcecontrol=deny (libvirt sets "
+                      "it: see docs/system/llcsched.rst)");
+    } else if (ret == -EPERM) {
+        llcsched_warn(s, "vCPU threads cannot be placed: setting their CPU "
+                      "masks is forbidden (EPERM); allow sched_setaffinity "
+                      "in the security policy that confines QEMU");
+    } else if (ret == -EINVAL) {
+        llcsched_warn(s, "no CPU of %s may be used by this vCPU's thread: "
+                      "its cpuset cgroup is narrower than the process's; "
+                      "widen that, or name its CPUs in 'cpus'", list);
+    } else {
+        llcsched_warn(s, "setting the CPU mask %s failed: %s", list,
+                      strerror(-ret));
+    }
+}
+
+static void llcsched_mask_was_set(Llcsched *s, LlcschedVcpu *vcpu,
+                                  const VcpuPlan *vplan)
+{
+    HostCpuSet granted = vplan->mask;
+
+    if (s->ops->get_mask(vcpu, &granted) == 0) {
+        vcpu->mask = granted;
+    }
+    mask_watch_was_set(&vcpu->watch, &granted);
+    vcpu->state = LLCSCHED_MASK_STATE_OURS;
+    vcpu->failed_errno = 0;
+    if (vcpu->host_llc >= 0 && vcpu->host_llc != vplan->host_llc) {
+        vcpu->moves++;
+    }
+    vcpu->host_llc = vplan->host_llc;
+    s->masks_set++;
+}
+
+/* True if the mask changed.  Lock held, thread alive. */
+static bool llcsched_apply_one(Llcsched *s, LlcschedVcpu *vcpu,
+                               const VcpuPlan *vplan, bool retry)
+{
+    g_autofree char *list = NULL;
+    int ret;
+
+    if (vcpu->state == LLCSCHED_MASK_STATE_OURS &&
+        host_cpuset_equal(&vcpu->mask, &vplan->mask)) {
+        return false;
+    }
+    if (!retry && vcpu->failed_errno &&
+        host_cpuset_equal(&vcpu->failed_mask, &vplan->mask)) {
+        return false; /* it would fail again */
+    }
+    if (!vcpu->has_found) {
+        vcpu->found = vcpu->mask;
+        vcpu->has_found = true;
+    }
+    list = host_cpuset_to_list(&vplan->mask);
+    ret = s->ops->set_mask(vcpu, &vplan->mask);
+    trace_llcsched_set_mask(vcpu->index, vcpu->thread_id, list, ret);
+    if (ret == 0) {
+        llcsched_mask_was_set(s, vcpu, vplan);
+        return true;
+    }
+    if (ret == -ESRCH) {
+        return false; /* ending: its exit notifier takes the id back */
+    }
+    vcpu->state = LLCSCHED_MASK_STATE_FAILED;
+    vcpu->failed_errno = -ret;
+    vcpu->failed_mask = vplan->mask;
+    llcsched_warn_set_failed(s, list, ret);
+    return false;
+}
+
+/* How many masks changed.  Lock held. */
+static int llcsched_apply(Llcsched *s, bool retry)
+{
+    const Plan *plan = s->planned->plan;
+    LlcschedVcpu *vcpu;
+    int changes = 0;
+
+    if (s->config.placement == LLCSCHED_PLACEMENT_OFF) {
+        return 0;
+    }
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (vcpu->thread_id && !llcsched_keeps_off(vcpu) &&
+            vcpu->index >= 0 && vcpu->index < plan->n_vcpus) {
+            changes += llcsched_apply_one(s, vcpu, &plan->vcpus[vcpu->index],
+                                          retry);
+        }
+    }
+    return changes;
+}
+
+/* The memory is where the vCPUs were when the guest first touched it. */
+static void llcsched_note_memory(Llcsched *s)
+{
+    const HostTopology *host = s->view->host;
+    const Plan *plan = s->planned->plan;
+
+    if (!host_cpuset_empty(&s->memory_nodes) ||
+        s->config.placement == LLCSCHED_PLACEMENT_OFF) {
+        return;
+    }
+    for (int i = 0; i < host->n_llcs; i++) {
+        if (plan->llcs[i].vcpus && host->llcs[i].node >= 0) {
+            host_cpuset_add(&s->memory_nodes,
+                            host->nodes[host->llcs[i].node].id);
+        }
+    }
+}
+
+static LlcschedStatus llcsched_status(const Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+
+    if (s->view->error) {
+        return LLCSCHED_STATUS_DEGRADED;
+    }
+    if (!s->planned) {
+        return LLCSCHED_STATUS_WAITING;
+    }
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (vcpu->state == LLCSCHED_MASK_STATE_FAILED) {
+            return LLCSCHED_STATUS_DEGRADED;
+        }
+    }
+    return s->config.placement == LLCSCHED_PLACEMENT_OFF
+           ? LLCSCHED_STATUS_OBSERVING : LLCSCHED_STATUS_PLACED;
+}
+
+void llcsched_restore_masks(Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        int ret;
+
+        if (!vcpu->thread_id || !vcpu->has_found ||
+            vcpu->state != LLCSCHED_MASK_STATE_OURS) {
+            continue;
+        }
+        ret = s->ops->set_mask(vcpu, &vcpu->found);
+        if (ret && ret != -ESRCH) {
+            g_autofree char *list = host_cpuset_to_list(&vcpu->found);
+
+            llcsched_warn(s, "the mask %s of vCPU %d could not be restored: "
+                          "%s", list, vcpu->index, strerror(-ret));
+            continue;
+        }
+        vcpu->mask = vcpu->found;
+        vcpu->has_found = false;
+        vcpu->state = LLCSCHED_MASK_STATE_UNSET;
+        vcpu->host_llc = -1;
+        memset(&vcpu->watch, 0, sizeof(vcpu->watch));
+    }
+}
+
+static void llcsched_see_masks(Llcsched *s, LlcschedWhy why, LlcschedNeed *need)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (!vcpu->thread_id) {
+            continue;
+        }
+        if (why == LLCSCHED_WHY_PROPERTY || why == LLCSCHED_WHY_COMMAND) {
+            mask_watch_forgive(&vcpu->watch);
+        }
+        llcsched_see_mask(vcpu, &s->view->allowed, need);
+    }
+}
+
+/* Is a first placement due to be looked at again, now that the load is known? */
+static bool llcsched_settled(Llcsched *s)
+{
+    bool settled = s->settling && s->load->source != HOST_LOAD_NONE;
+
+    if (settled) {
+        s->settling = false;
+    }
+    return settled;
+}
+
+/* What was read outside the lock. */
+typedef struct LlcschedReading {
+    LlcschedView *view;
+    HostLoadSample *sample;
+    char *load_note;
+} LlcschedReading;
+
+static void llcsched_reading_clear(LlcschedReading *reading)
+{
+    llcsched_view_free(reading->view);
+    host_load_sample_free(reading->sample);
+    g_free(reading->load_note);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LlcschedReading, llcsched_reading_clear)
+
+/* look_lock held. */
+static bool llcsched_read(Llcsched *s, bool anew, LlcschedReading *reading,
+                          Error **errp)
+{
+    reading->view = llcsched_view_read(s, &s->config, anew ? NULL : s->view,
+                                       true, errp);
+    if (!reading->view) {
+        return false;
+    }
+    reading->sample = host_load_sample(s->sysfs_root,
+                                       reading->view->host->n_cpus,
+                                       llcsched_now_ns(),
+                                       &reading->load_note);
+    return true;
+}
+
+static void llcsched_take_load(Llcsched *s, LlcschedReading *reading)
+{
+    HostLoad *load = llcsched_measure(s, s->view->host, reading->sample, true);
+
+    if (load) {
+        host_load_free(s->load);
+        s->load = load;
+    }
+    if (load || !s->sample) {
+        host_load_sample_free(s->sample);
+        s->sample = g_steal_pointer(&reading->sample);
+    }
+    /* which source there is, the query says; none is worth a warning */
+    if (reading->load_note && s->sample->source == HOST_LOAD_NONE) {
+        llcsched_warn(s, "%s", reading->load_note);
+    }
+}
+
+/*
+ * Everything between reading and telling.  Returns the number of masks that
+ * changed.  Both locks held.
+ */
+static int llcsched_decide(Llcsched *s, LlcschedWhy why,
+                           LlcschedReading *reading)
+{
+    bool asked = why != LLCSCHED_WHY_INTERVAL && why != LLCSCHED_WHY_START;
+    LlcschedNeed need = { .plan = asked || s->plan_due };
+
+    s->looks++;
+    need.plan |= llcsched_take_view(s, g_steal_pointer(&reading->view));
+    llcsched_see_masks(s, why, &need);
+    llcsched_take_load(s, reading);
+    if (s->view->error) {
+        llcsched_warn(s, "%s", s->view->error);
+        return 0;
+    }
+    if (!s->planned) {
+        need.plan = true;
+        s->settling = s->load->source == HOST_LOAD_NONE;
+    }
+    need.plan |= llcsched_settled(s);
+    if (need.plan) {
+        LlcschedPlanned *planned = llcsched_plan(s, s->view, s->load);
+
+        llcsched_planned_free(s->planned);
+        s->planned = planned;
+        s->plan_due = false;
+        s->replans++;
+        llcsched_note_guards(s, llcsched_now_ns());
+    }
+    if (need.plan || need.apply) {
+        int changes = llcsched_apply(s, asked);
+
+        llcsched_note_memory(s);
+        trace_llcsched_plan(s->id, s->planned->summary, changes);
+        return changes;
+    }
+    return 0;
+}
+
+/* A transition that an operator wants to hear of. */
+typedef struct LlcschedNews {
+    bool any;
+    LlcschedStatus status;
+    bool has_verdict;
+    LlcschedVerdict verdict;
+    char *summary;
+    int changes;
+} LlcschedNews;
+
+QEMU_BUILD_BUG_ON((int)LLCSCHED_VERDICT__MAX != PLACEMENT_VERDICT_MAX);
+QEMU_BUILD_BUG_ON((int)LLCSCHED_REASON__MAX != PLACEMENT_REASON_MAX);
+
+static void llcsched_tell(Llcsched *s, LlcschedNews *news)
+{
+    if (news->any) {
+        qapi_event_send_llcsched_placement(s->id, news->status,
+                                           news->has_verdict, news->verdict,
+                                           news->summary, news->changes);
+    }
+    g_free(news->summary);
+}
+
+static int llcsched_verdict(const Llcsched *s)
+{
+    return s->planned ? (int)s->planned->plan->verdict : -1;
+}
+
+char *llcsched_summary(const Llcsched *s)
+{
+    if (s->view->error) {
+        return g_strdup(s->view->error);
+    }
+    return g_strdup(s->planned ? s->planned->summary
+                               : "nothing placed: the VM has not run yet");
+}
+
+/* Both locks held. */
+static void llcsched_update(Llcsched *s, LlcschedWhy why,
+                            LlcschedReading *reading, LlcschedNews *ret_news)
+{
+    int before = llcsched_verdict(s);
+    LlcschedStatus status = s->status;
+    int changes = llcsched_decide(s, why, reading);
+    int verdict = llcsched_verdict(s);
+
+    s->status = llcsched_status(s);
+    *ret_news = (LlcschedNews) {
+        .any = changes || status != s->status || before != verdict,
+        .status = s->status,
+        .has_verdict = verdict >= 0,
+        .verdict = verdict >= 0 ? (LlcschedVerdict)verdict : 0,
+        .summary = llcsched_summary(s),
+        .changes = changes,
+    };
+}
+
+void llcsched_look(Llcsched *s, LlcschedWhy why)
+{
+    static const char *const why_names[] = {
+        "interval", "start", "vcpu", "property", "command",
+    };
+    g_auto(LlcschedReading) reading = { };
+    LlcschedNews news = { };
+    Error *err = NULL;
+    int64_t start = get_clock();
+    LlcschedVcpu *vcpu;
+    int n = 0;
+
+    QEMU_LOCK_GUARD(&s->look_lock);
+    if (!llcsched_read(s, why == LLCSCHED_WHY_COMMAND, &reading, &err)) {
+        QEMU_LOCK_GUARD(&s->lock);
+        llcsched_warn(s, "%s; the plan stays as it is", error_get_pretty(err));
+        error_free(err);
+        return;
+    }
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        llcsched_update(s, why, &reading, &news);
+        QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+            n++;
+        }
+    }
+    llcsched_tell(s, &news);
+    trace_llcsched_look(s->id, why_names[why], n, get_clock() - start);
+}
+
+LlcschedPlanned *llcsched_dry_run(Llcsched *s, Error **errp)
+{
+    g_auto(LlcschedReading) reading = { };
+    g_autoptr(HostLoad) load = NULL;
+
+    QEMU_LOCK_GUARD(&s->look_lock);
+    if (!llcsched_read(s, true, &reading, errp)) {
+        return NULL;
+    }
+    if (reading.view->error) {
+        error_setg(errp, "%s", reading.view->error);
+        return NULL;
+    }
+    QEMU_LOCK_GUARD(&s->lock);
+    load = llcsched_measure(s, reading.view->host, reading.sample, false);
+    return llcsched_plan(s, reading.view,
+                         load || s->load->n_llcs != reading.view->host->n_llcs
+                         ? load : s->load);
+}

@@ -1,0 +1,169 @@
+/*
+ * LLC-aware vCPU scheduler: keeping track of vCPU threads
+ *
+ * A vCPU is listed when its device is realized.  What needs its thread is done
+ * in the thread, by queued work, which runs before it first enters the guest;
+ * the thread takes its id back when it ends.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "llcsched-internal.h"
+#include "trace.h"
+
+/* In the vCPU thread, which holds no lock any more. */
+static void llcsched_vcpu_thread_exit(Notifier *notifier, void *data)
+{
+    LlcschedVcpu *vcpu = container_of(notifier, LlcschedVcpu, thread_exit);
+
+    QEMU_LOCK_GUARD(&vcpu->sched->lock);
+    trace_llcsched_vcpu_gone(vcpu->index, vcpu->thread_id);
+    vcpu->thread_id = 0;
+}
+
+/* In the vCPU thread, BQL held. */
+static void llcsched_vcpu_thread_start(CPUState *cpu, run_on_cpu_data data)
+{
+    LlcschedVcpu *vcpu = data.host_ptr;
+
+    vcpu->thread_exit.notify = llcsched_vcpu_thread_exit;
+    qemu_thread_atexit_add(&vcpu->thread_exit);
+    WITH_QEMU_LOCK_GUARD(&vcpu->sched->lock) {
+        vcpu->thread_id = qemu_get_thread_id();
+    }
+    trace_llcsched_vcpu_thread(vcpu->index, vcpu->thread_id);
+}
+
+/* In the vCPU thread, BQL held: exit notifiers are the thread's own. */
+static void llcsched_vcpu_thread_forget(CPUState *cpu, run_on_cpu_data data)
+{
+    LlcschedVcpu *vcpu = data.host_ptr;
+
+    if (vcpu->thread_id) {
+        qemu_thread_atexit_remove(&vcpu->thread_exit);
+    }
+}
+
+static void llcsched_vcpu_place(CPUState *cpu, run_on_cpu_data data)
+{
+    LlcschedVcpu *vcpu = data.host_ptr;
+
+    llcsched_look(vcpu->sched, LLCSCHED_WHY_VCPU);
+}
+
+static void llcsched_vcpu_settled(CPUState *cpu, run_on_cpu_data data)
+{
+    /* Work runs in order: what was queued before has been done. */
+}
+
+static LlcschedVcpu *llcsched_vcpu_find(Llcsched *s, CPUState *cpu)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (vcpu->cpu == cpu) {
+            return vcpu;
+        }
+    }
+    return NULL;
+}
+
+static void llcsched_vcpu_add(Llcsched *s, CPUState *cpu)
+{
+    LlcschedVcpu *vcpu;
+
+    if (llcsched_vcpu_find(s, cpu)) {
+        return;
+    }
+    vcpu = g_new0(LlcschedVcpu, 1);
+    vcpu->sched = s;
+    vcpu->cpu = cpu;
+    vcpu->index = cpu->cpu_index;
+    vcpu->host_llc = -1;
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        QTAILQ_INSERT_TAIL(&s->vcpus, vcpu, next);
+        s->plan_due = true;
+    }
+    async_run_on_cpu(cpu, llcsched_vcpu_thread_start,
+                     RUN_ON_CPU_HOST_PTR(vcpu));
+}
+
+static void llcsched_vcpu_remove(Llcsched *s, LlcschedVcpu *vcpu)
+{
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        QTAILQ_REMOVE(&s->vcpus, vcpu, next);
+        s->plan_due = true;
+    }
+    g_free(vcpu);
+}
+
+static void llcsched_device_realize(DeviceListener *listener, DeviceState *dev)
+{
+    Llcsched *s = container_of(listener, Llcsched, listener);
+    CPUState *cpu = (CPUState *)object_dynamic_cast(OBJECT(dev), TYPE_CPU);
+
+    if (!cpu) {
+        return;
+    }
+    llcsched_vcpu_add(s, cpu);
+    if (runstate_is_running() && s->machine_ready) {
+        async_run_on_cpu(cpu, llcsched_vcpu_place,
+                         RUN_ON_CPU_HOST_PTR(llcsched_vcpu_find(s, cpu)));
+    }
+}
+
+/* The thread has been joined, and cpu_index is already taken back. */
+static void llcsched_device_unrealize(DeviceListener *listener,
+                                      DeviceState *dev)
+{
+    Llcsched *s = container_of(listener, Llcsched, listener);
+    CPUState *cpu = (CPUState *)object_dynamic_cast(OBJECT(dev), TYPE_CPU);
+    LlcschedVcpu *vcpu = cpu ? llcsched_vcpu_find(s, cpu) : NULL;
+
+    if (!vcpu) {
+        return;
+    }
+    llcsched_vcpu_remove(s, vcpu);
+    if (runstate_is_running()) {
+        llcsched_look(s, LLCSCHED_WHY_VCPU);
+    }
+}
+
+void llcsched_vcpus_attach(Llcsched *s)
+{
+    CPUState *cpu;
+
+    s->listener.realize = llcsched_device_realize;
+    s->listener.unrealize = llcsched_device_unrealize;
+    device_listener_register(&s->listener);
+    CPU_FOREACH(cpu) {
+        llcsched_vcpu_add(s, cpu);
+    }
+}
+
+void llcsched_vcpus_settle(Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (!vcpu->thread_id) {
+            run_on_cpu(vcpu->cpu, llcsched_vcpu_settled, RUN_ON_CPU_NULL);
+        }
+    }
+}
+
+void llcsched_vcpus_detach(Llcsched *s)
+{
+    LlcschedVcpu *vcpu, *next;
+
+    device_listener_unregister(&s->listener);
+    QTAILQ_FOREACH_SAFE(vcpu, &s->vcpus, next, next) {
+        run_on_cpu(vcpu->cpu, llcsched_vcpu_thread_forget,
+                   RUN_ON_CPU_HOST_PTR(vcpu));
+        llcsched_vcpu_remove(s, vcpu);
+    }
+}

@@ -1,0 +1,634 @@
+/*
+ * LLC-aware vCPU scheduler: the object, its options and its life
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/qapi-builtin-visit.h"
+#include "qapi/visitor.h"
+#include "qemu/error-report.h"
+#include "qemu/main-loop.h"
+#include "qemu/module.h"
+#include "qemu/uuid.h"
+#include "qom/object_interfaces.h"
+#include "hw/sched/host-affinity.h"
+#include "system/cpu-timers.h"
+#include "system/kvm.h"
+#include "system/qtest.h"
+#include "system/replay.h"
+#include "system/system.h"
+#include "llcsched-internal.h"
+#include "trace.h"
+
+#define LLCSCHED_INTERVAL_MS_DEFAULT 1000
+#define LLCSCHED_INTERVAL_MS_MIN 100
+#define LLCSCHED_INTERVAL_MS_MAX 60000
+
+/* A first placement is looked at again when the load is known: soon. */
+#define LLCSCHED_SETTLE_NS (150 * SCALE_MS)
+
+/* Each cause is kept once; more than these are a symptom of one. */
+#define LLCSCHED_WARNINGS_MAX 16
+
+Llcsched *llcsched_find(void)
+{
+    Object *obj = object_resolve_path_type("", TYPE_LLCSCHED, NULL);
+
+    return obj ? LLCSCHED(obj) : NULL;
+}
+
+void llcsched_warn(Llcsched *s, const char *fmt, ...)
+{
+    g_autofree char *text = NULL;
+    va_list ap;
+
+    va_start(ap, fmt);
+    text = g_strdup_vprintf(fmt, ap);
+    va_end(ap);
+    if (g_ptr_array_find_with_equal_func(s->warnings, text, g_str_equal,
+                                         NULL)) {
+        return;
+    }
+    if (s->warnings->len == LLCSCHED_WARNINGS_MAX) {
+        g_ptr_array_remove_index(s->warnings, 0);
+    }
+    trace_llcsched_warning(s->id, text);
+    warn_report("llcsched %s: %s", s->id, text);
+    g_ptr_array_add(s->warnings, g_steal_pointer(&text));
+}
+
+/* Looks */
+
+static void llcsched_arm(Llcsched *s)
+{
+    bool settling;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        settling = s->settling;
+    }
+    if (settling) {
+        timer_mod(s->timer, llcsched_now_ns() + LLCSCHED_SETTLE_NS);
+    } else if (s->config.dynamic) {
+        timer_mod(s->timer, llcsched_now_ns() +
+                            s->config.interval_ms * (int64_t)SCALE_MS);
+    }
+}
+
+/* In the scheduler thread; under qtest in the main loop. */
+static void llcsched_timer(void *opaque)
+{
+    Llcsched *s = opaque;
+
+    llcsched_look(s, LLCSCHED_WHY_INTERVAL);
+    if (qatomic_read(&s->running)) {
+        llcsched_arm(s);
+    }
+}
+
+static void llcsched_start(Llcsched *s)
+{
+    llcsched_vcpus_settle(s);
+    s->started = true;
+    llcsched_look(s, LLCSCHED_WHY_START);
+    qatomic_set(&s->running, true);
+    llcsched_arm(s);
+}
+
+/* Before vCPUs resume, and after whoever had the VM stopped set masks. */
+static void llcsched_vm_state_change(void *opaque, bool running, RunState state)
+{
+    Llcsched *s = opaque;
+
+    if (!running) {
+        qatomic_set(&s->running, false);
+        timer_del(s->timer);
+    } else if (s->machine_ready) {
+        llcsched_start(s);
+    }
+}
+
+static void llcsched_machine_done(Notifier *notifier, void *data)
+{
+    Llcsched *s = container_of(notifier, Llcsched, machine_done);
+
+    s->guest = llcsched_guest_topology(current_machine);
+    s->machine_ready = true;
+    if (runstate_is_running()) {
+        llcsched_start(s);
+    }
+}
+
+/*
+ * The thread that looks.  It polls nothing: a look a second is no reason to
+ * spin.  Under qtest the test's clock turns looks in the main loop.
+ */
+static bool llcsched_start_thread(Llcsched *s, Error **errp)
+{
+    g_autofree char *name = NULL;
+
+    if (qtest_enabled()) {
+        s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, llcsched_timer, s);
+        return true;
+    }
+    name = g_strdup_printf("llcsched-%s", s->id);
+    s->thread = iothread_create(name, errp);
+    if (!s->thread) {
+        return false;
+    }
+    object_property_set_int(OBJECT(s->thread), "poll-max-ns", 0, &error_abort);
+    s->timer = aio_timer_new(iothread_get_aio_context(s->thread),
+                             QEMU_CLOCK_REALTIME, SCALE_NS,
+                             llcsched_timer, s);
+    return true;
+}
+
+/* Options */
+
+static void llcsched_config_copy(LlcschedConfig *dst, const LlcschedConfig *src)
+{
+    *dst = *src;
+    if (src->usage) {
+        g_array_ref(src->usage);
+    }
+}
+
+static void llcsched_config_clear(LlcschedConfig *config)
+{
+    if (config->usage) {
+        g_array_unref(config->usage);
+        config->usage = NULL;
+    }
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LlcschedConfig, llcsched_config_clear)
+
+/*
+ * Swap in new options that are each valid: check them against the host, then
+ * change all at once and plan again.  Before the object is complete they are
+ * only kept.
+ */
+static bool llcsched_set_config(Llcsched *s, LlcschedConfig *config,
+                                Error **errp)
+{
+    g_autoptr(LlcschedView) view = NULL;
+
+    if (s->completed) {
+        QEMU_LOCK_GUARD(&s->look_lock);
+        view = llcsched_view_read(s, config, s->view, !config->has_cpus, errp);
+        if (!view) {
+            return false;
+        }
+        QEMU_LOCK_GUARD(&s->lock);
+        if (config->placement == LLCSCHED_PLACEMENT_OFF) {
+            llcsched_restore_masks(s);
+        }
+        llcsched_take_view(s, g_steal_pointer(&view));
+        s->plan_due = true;
+        llcsched_config_clear(&s->config);
+        llcsched_config_copy(&s->config, config);
+    } else {
+        llcsched_config_clear(&s->config);
+        llcsched_config_copy(&s->config, config);
+    }
+    if (s->started) {
+        llcsched_look(s, LLCSCHED_WHY_PROPERTY);
+    }
+    if (s->running) {
+        llcsched_arm(s);
+    }
+    return true;
+}
+
+static int llcsched_get_placement(Object *obj, Error **errp)
+{
+    return LLCSCHED(obj)->config.placement;
+}
+
+static void llcsched_set_placement(Object *obj, int value, Error **errp)
+{
+    g_auto(LlcschedConfig) config = { };
+
+    llcsched_config_copy(&config, &LLCSCHED(obj)->config);
+    config.placement = value;
+    llcsched_set_config(LLCSCHED(obj), &config, errp);
+}
+
+static int llcsched_get_prefer(Object *obj, Error **errp)
+{
+    return LLCSCHED(obj)->config.prefer;
+}
+
+static void llcsched_set_prefer(Object *obj, int value, Error **errp)
+{
+    g_auto(LlcschedConfig) config = { };
+
+    llcsched_config_copy(&config, &LLCSCHED(obj)->config);
+    config.prefer = value;
+    llcsched_set_config(LLCSCHED(obj), &config, errp);
+}
+
+static bool llcsched_get_dynamic(Object *obj, Error **errp)
+{
+    return LLCSCHED(obj)->config.dynamic;
+}
+
+static void llcsched_set_dynamic(Object *obj, bool value, Error **errp)
+{
+    g_auto(LlcschedConfig) config = { };
+
+    llcsched_config_copy(&config, &LLCSCHED(obj)->config);
+    config.dynamic = value;
+    llcsched_set_config(LLCSCHED(obj), &config, errp);
+}
+
+/* Options that are numbers in a range. */
+typedef struct LlcschedNumber {
+    const char *name;
+    const char *unit;
+    ptrdiff_t offset;           /* in LlcschedConfig */
+    uint32_t min, max;
+} LlcschedNumber;
+
+static const LlcschedNumber llcsched_numbers[] = {
+    { "interval", "ms", offsetof(LlcschedConfig, interval_ms),
+      LLCSCHED_INTERVAL_MS_MIN, LLCSCHED_INTERVAL_MS_MAX },
+    { "guard-util", "percent", offsetof(LlcschedConfig, guard_util), 1, 100 },
+    { "guard-tasks", "percent", offsetof(LlcschedConfig, guard_tasks), 1, 100 },
+};
+
+static void llcsched_get_number(Object *obj, Visitor *v, const char *name,
+                                void *opaque, Error **errp)
+{
+    const LlcschedNumber *number = opaque;
+    uint32_t *field = (void *)&LLCSCHED(obj)->config + number->offset;
+
+    visit_type_uint32(v, name, field, errp);
+}
+
+static void llcsched_set_number(Object *obj, Visitor *v, const char *name,
+                                void *opaque, Error **errp)
+{
+    const LlcschedNumber *number = opaque;
+    g_auto(LlcschedConfig) config = { };
+    int64_t value;
+
+    if (!visit_type_int64(v, name, &value, errp)) {
+        return;
+    }
+    if (value < number->min || value > number->max) {
+        error_setg(errp, "property '%s' is %" PRId64 " %s, must be %" PRIu32
+                   " to %" PRIu32, name, value, number->unit, number->min,
+                   number->max);
+        return;
+    }
+    llcsched_config_copy(&config, &LLCSCHED(obj)->config);
+    *(uint32_t *)((void *)&config + number->offset) = value;
+    llcsched_set_config(LLCSCHED(obj), &config, errp);
+}
+
+static void llcsched_get_cpus(Object *obj, Visitor *v, const char *name,
+                              void *opaque, Error **errp)
+{
+    Llcsched *s = LLCSCHED(obj);
+    uint16List *list = NULL, **tail = &list;
+
+    if (s->config.has_cpus) {
+        HOST_CPUSET_FOREACH(cpu, &s->config.cpus) {
+            QAPI_LIST_APPEND(tail, cpu);
+        }
+    }
+    visit_type_uint16List(v, name, &list, errp);
+    qapi_free_uint16List(list);
+}
+
+static bool llcsched_cpus_from_list(const uint16List *list, HostCpuSet *set,
+                                    Error **errp)
+{
+    if (!list) {
+        error_setg(errp, "property 'cpus' is empty, name at least one host "
+                   "CPU or leave it out");
+        return false;
+    }
+    for (; list; list = list->next) {
+        if (list->value >= HOST_CPU_MAX) {
+            error_setg(errp, "property 'cpus' has %u, host CPUs are 0 to %d",
+                       list->value, HOST_CPU_MAX - 1);
+            return false;
+        }
+        if (host_cpuset_has(set, list->value)) {
+            error_setg(errp, "property 'cpus' names host CPU %u twice",
+                       list->value);
+            return false;
+        }
+        host_cpuset_add(set, list->value);
+    }
+    return true;
+}
+
+static void llcsched_set_cpus(Object *obj, Visitor *v, const char *name,
+                              void *opaque, Error **errp)
+{
+    g_auto(LlcschedConfig) config = { };
+    HostCpuSet set = { };
+    uint16List *list = NULL;
+
+    if (!visit_type_uint16List(v, name, &list, errp)) {
+        return;
+    }
+    if (llcsched_cpus_from_list(list, &set, errp)) {
+        llcsched_config_copy(&config, &LLCSCHED(obj)->config);
+        config.has_cpus = true;
+        config.cpus = set;
+        llcsched_set_config(LLCSCHED(obj), &config, errp);
+    }
+    qapi_free_uint16List(list);
+}
+
+static void llcsched_get_usage(Object *obj, Visitor *v, const char *name,
+                               void *opaque, Error **errp)
+{
+    const GArray *usage = LLCSCHED(obj)->config.usage;
+    uint32List *list = NULL, **tail = &list;
+
+    for (guint i = 0; usage && i < usage->len; i++) {
+        QAPI_LIST_APPEND(tail, g_array_index(usage, uint32_t, i));
+    }
+    visit_type_uint32List(v, name, &list, errp);
+    qapi_free_uint32List(list);
+}
+
+static void llcsched_set_usage(Object *obj, Visitor *v, const char *name,
+                               void *opaque, Error **errp)
+{
+    g_autoptr(GArray) usage = g_array_new(false, false, sizeof(uint32_t));
+    g_auto(LlcschedConfig) config = { };
+    uint32List *list = NULL, *l;
+
+    if (!visit_type_uint32List(v, name, &list, errp)) {
+        return;
+    }
+    for (l = list; l; l = l->next) {
+        if (l->value > 100 || usage->len == GUEST_VCPU_MAX) {
+            error_setg(errp, "property '%s' must be at most %d numbers of 0 "
+                       "to 100 percent", name, GUEST_VCPU_MAX);
+            qapi_free_uint32List(list);
+            return;
+        }
+        g_array_append_val(usage, l->value);
+    }
+    qapi_free_uint32List(list);
+    llcsched_config_copy(&config, &LLCSCHED(obj)->config);
+    llcsched_config_clear(&config);
+    config.usage = g_steal_pointer(&usage);
+    llcsched_set_config(LLCSCHED(obj), &config, errp);
+}
+
+static char *llcsched_get_sysfs_root(Object *obj, Error **errp)
+{
+    return g_strdup(LLCSCHED(obj)->sysfs_root);
+}
+
+static void llcsched_set_sysfs_root(Object *obj, const char *value,
+                                    Error **errp)
+{
+    Llcsched *s = LLCSCHED(obj);
+
+    if (s->completed) {
+        error_setg(errp, "property 'x-sysfs-root' cannot be changed: give it "
+                   "when the object is created");
+        return;
+    }
+    g_free(s->sysfs_root);
+    s->sysfs_root = g_strdup(value);
+}
+
+/* Life */
+
+static bool llcsched_accel_has_threads(Error **errp)
+{
+    Object *accel = OBJECT(current_machine->accelerator);
+    g_autofree char *thread = NULL;
+
+    if (replay_mode != REPLAY_MODE_NONE) {
+        error_setg(errp, "llcsched cannot be used with record/replay, which "
+                   "runs all vCPUs in one thread: leave out one of them");
+        return false;
+    }
+    if (icount_enabled()) {
+        error_setg(errp, "llcsched cannot be used with -icount, which runs "
+                   "all vCPUs in one thread: leave out one of them");
+        return false;
+    }
+    if (kvm_enabled() || qtest_enabled()) {
+        return true;
+    }
+    if (object_dynamic_cast(accel, ACCEL_CLASS_NAME("tcg"))) {
+        thread = object_property_get_str(accel, "thread", &error_abort);
+        if (g_str_equal(thread, "multi")) {
+            return true;
+        }
+        error_setg(errp, "llcsched needs a thread for each vCPU: use "
+                   "-accel tcg,thread=multi or -accel kvm");
+        return false;
+    }
+    error_setg(errp, "llcsched supports the accelerators kvm and tcg: choose "
+               "one by -accel");
+    return false;
+}
+
+static bool llcsched_can_exist(Error **errp)
+{
+    MachineClass *mc = MACHINE_GET_CLASS(current_machine);
+    bool ambiguous = false;
+
+    object_resolve_path_type("", TYPE_LLCSCHED, &ambiguous);
+    if (ambiguous) {
+        error_setg(errp, "there is an llcsched object already, a VM can have "
+                   "one: change its properties, or delete it first");
+        return false;
+    }
+    if (!mc->possible_cpu_arch_ids) {
+        error_setg(errp, "machine '%s' does not describe its vCPUs: choose "
+                   "one that does by -machine, as q35", mc->name);
+        return false;
+    }
+    return llcsched_accel_has_threads(errp);
+}
+
+/*
+ * VMs started together must not all choose the same of several equal LLCs, and
+ * a VM should choose the same again: its UUID where it has one.
+ */
+static uint32_t llcsched_seed(void)
+{
+    if (qemu_uuid_set) {
+        return qemu_uuid_hash(&qemu_uuid);
+    }
+    return qtest_enabled() ? 0 : getpid();
+}
+
+/*
+ * A host that cannot be read, or has no CPU for us, must not cost the user the
+ * guest: it is an error only if what the user asked for is the reason.
+ */
+static bool llcsched_first_view(Llcsched *s, Error **errp)
+{
+    bool asked = s->config.has_cpus || *s->sysfs_root;
+
+    s->view = llcsched_view_read(s, &s->config, NULL, !asked, errp);
+    if (!s->view) {
+        return false;
+    }
+    s->load = host_load_new_idle(s->view->host);
+    s->guarded_since_ns = g_new0(int64_t, s->view->host->n_llcs);
+    if (s->view->error) {
+        llcsched_warn(s, "%s", s->view->error);
+    }
+    for (guint i = 0; i < s->view->host->notes->len; i++) {
+        llcsched_warn(s, "%s",
+                      (char *)g_ptr_array_index(s->view->host->notes, i));
+    }
+    return true;
+}
+
+static void llcsched_complete(UserCreatable *uc, Error **errp)
+{
+    Llcsched *s = LLCSCHED(uc);
+    int ret;
+
+    if (!llcsched_can_exist(errp)) {
+        return;
+    }
+    s->id = g_strdup(object_get_canonical_path_component(OBJECT(uc)));
+    s->ops = qtest_enabled() ? &llcsched_qtest_ops : &llcsched_kernel_ops;
+    s->seed = llcsched_seed();
+    ret = host_affinity_get(0, &s->limit);
+    if (ret) {
+        error_setg_errno(errp, -ret, "the CPU mask of QEMU's main thread "
+                         "cannot be read");
+        return;
+    }
+    if (!llcsched_first_view(s, errp) || !llcsched_start_thread(s, errp)) {
+        return;
+    }
+    if (!runstate_is_running()) {
+        s->sample = host_load_sample(s->sysfs_root, s->view->host->n_cpus,
+                                     llcsched_now_ns(), NULL);
+    }
+    s->completed = true;
+    llcsched_vcpus_attach(s);
+    s->vmstate = qemu_add_vm_change_state_handler(llcsched_vm_state_change, s);
+    s->machine_done.notify = llcsched_machine_done;
+    qemu_add_machine_init_done_notifier(&s->machine_done);
+}
+
+/* Undo llcsched_complete(): no look is under way after this. */
+static void llcsched_stop(Llcsched *s)
+{
+    qemu_remove_machine_init_done_notifier(&s->machine_done);
+    qemu_del_vm_change_state_handler(s->vmstate);
+    qatomic_set(&s->running, false);
+    timer_del(s->timer);
+    if (s->thread) {
+        iothread_stop(s->thread);
+    }
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        llcsched_restore_masks(s);
+    }
+    llcsched_vcpus_detach(s);
+}
+
+static void llcsched_init(Object *obj)
+{
+    Llcsched *s = LLCSCHED(obj);
+
+    qemu_mutex_init(&s->look_lock);
+    qemu_mutex_init(&s->lock);
+    QTAILQ_INIT(&s->vcpus);
+    s->sysfs_root = g_strdup("");
+    s->warnings = g_ptr_array_new_with_free_func(g_free);
+    s->config = (LlcschedConfig) {
+        .placement = LLCSCHED_PLACEMENT_LLC,
+        .prefer = LLCSCHED_PREFER_AUTO,
+        .dynamic = true,
+        .interval_ms = LLCSCHED_INTERVAL_MS_DEFAULT,
+        .guard_util = PLACEMENT_GUARD_UTIL_DEFAULT,
+        .guard_tasks = PLACEMENT_GUARD_TASKS_DEFAULT,
+    };
+}
+
+static void llcsched_finalize(Object *obj)
+{
+    Llcsched *s = LLCSCHED(obj);
+
+    if (s->completed) {
+        llcsched_stop(s);
+    }
+    timer_free(s->timer);
+    if (s->thread) {
+        iothread_destroy(s->thread);
+    }
+    llcsched_planned_free(s->planned);
+    host_load_free(s->load);
+    host_load_sample_free(s->sample);
+    llcsched_view_free(s->view);
+    guest_topology_free(s->guest);
+    g_free(s->guarded_since_ns);
+    g_ptr_array_unref(s->warnings);
+    llcsched_config_clear(&s->config);
+    g_free(s->sysfs_root);
+    g_free(s->id);
+    qemu_mutex_destroy(&s->lock);
+    qemu_mutex_destroy(&s->look_lock);
+}
+
+static void llcsched_class_init(ObjectClass *klass, void *data)
+{
+    UserCreatableClass *ucc = USER_CREATABLE_CLASS(klass);
+
+    ucc->complete = llcsched_complete;
+    object_class_property_add_enum(klass, "placement", "LlcschedPlacement",
+                                   &LlcschedPlacement_lookup,
+                                   llcsched_get_placement,
+                                   llcsched_set_placement);
+    object_class_property_add_enum(klass, "prefer", "LlcschedPrefer",
+                                   &LlcschedPrefer_lookup,
+                                   llcsched_get_prefer, llcsched_set_prefer);
+    object_class_property_add_bool(klass, "dynamic", llcsched_get_dynamic,
+                                   llcsched_set_dynamic);
+    for (int i = 0; i < ARRAY_SIZE(llcsched_numbers); i++) {
+        object_class_property_add(klass, llcsched_numbers[i].name, "int",
+                                  llcsched_get_number, llcsched_set_number,
+                                  NULL, (void *)&llcsched_numbers[i]);
+    }
+    object_class_property_add(klass, "cpus", "int", llcsched_get_cpus,
+                              llcsched_set_cpus, NULL, NULL);
+    object_class_property_add(klass, "x-vcpu-usage", "int",
+                              llcsched_get_usage, llcsched_set_usage,
+                              NULL, NULL);
+    object_class_property_add_str(klass, "x-sysfs-root",
+                                  llcsched_get_sysfs_root,
+                                  llcsched_set_sysfs_root);
+}
+
+static const TypeInfo llcsched_info = {
+    .name = TYPE_LLCSCHED,
+    .parent = TYPE_OBJECT,
+    .instance_size = sizeof(Llcsched),
+    .instance_init = llcsched_init,
+    .instance_finalize = llcsched_finalize,
+    .class_init = llcsched_class_init,
+    .interfaces = (InterfaceInfo[]) {
+        { TYPE_USER_CREATABLE },
+        { }
+    },
+};
+
+static void llcsched_register_types(void)
+{
+    type_register_static(&llcsched_info);
+}
+type_init(llcsched_register_types);
