@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# A thin front: what each target does is in scripts/.
+
+PREFIX ?= /usr/local
+BUILD := $(or $(LLCSCHED_BUILD),build)
+
+.PHONY: build tools run check soak bench install clean
+
+build: tools
+	@scripts/fetch-qemu
+	@scripts/build-qemu
+
+tools:
+	@scripts/setup
+	@scripts/build-tools
+
+run: build
+	@scripts/demo
+
+check: build
+	@scripts/check
+
+soak: build
+	@scripts/soak
+
+bench: build
+	@scripts/bench
+
+install: build
+	@scripts/install $(PREFIX)
+
+clean:
+	rm -rf $(BUILD)
