@@ -481,7 +481,7 @@ static void llcsched_see_masks(Llcsched *s, LlcschedWhy why, LlcschedNeed *need)
     }
 }
 
-/* Is a first placement due to be looked at again, now that the load is known? */
+/* True once, when the load that a first placement did not know is known. */
 static bool llcsched_settled(Llcsched *s)
 {
     bool settled = s->settling && s->load->source != HOST_LOAD_NONE;

@@ -69,7 +69,8 @@ static void test_a_mask_without_an_online_cpu_gives_einval(void)
 
 static void test_probe_stays_in_the_limit_and_changes_no_mask(void)
 {
-    HostCpuSet before = own_mask(), everything = { { 0 } }, one = { { 0 } }, got, after;
+    HostCpuSet before = own_mask(), after, got;
+    HostCpuSet everything = { { 0 } }, one = { { 0 } };
 
     for (int cpu = 0; cpu < HOST_CPU_MAX; cpu++) {
         host_cpuset_add(&everything, cpu);

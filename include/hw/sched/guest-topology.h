@@ -11,7 +11,7 @@
 
 #include "hw/sched/host-cpuset.h"
 
-/* QEMU's own limits: machine max_cpus (4096 on microvm-like boards), MAX_NODES. */
+/* QEMU's own limits: the largest max_cpus of a machine, and MAX_NODES. */
 #define GUEST_VCPU_MAX 4096
 #define GUEST_NODE_MAX 128
 
@@ -33,7 +33,7 @@ typedef struct GuestVcpuPlace {
 typedef struct GuestVcpu {
     bool present;             /* false: possible, not plugged */
     GuestVcpuPlace place;
-    int core;                 /* index of the guest core, over the whole guest */
+    int core;                 /* index of its core, over the whole guest */
     int llc;                  /* index of the guest LLC group */
 } GuestVcpu;
 

@@ -80,7 +80,7 @@ typedef struct HostTopology {
     HostCpuSet possible, online;
     HostCpuSet isolated;   /* isolcpus, nohz_full, isolated cpuset partitions */
     bool smt;              /* some core has more than one online CPU */
-    GPtrArray *notes;      /* char *: what was missing and what was used instead */
+    GPtrArray *notes;      /* char *: what was missing, and what stands in */
 } HostTopology;
 
 /*
@@ -121,7 +121,7 @@ char *host_topology_online_text(const char *root);
 GQuark host_topology_error_quark(void);
 typedef enum HostTopologyError {
     HOST_TOPOLOGY_ERROR_MISSING,    /* no CPU list: not a Linux /sys */
-    HOST_TOPOLOGY_ERROR_DENIED,     /* EACCES or EPERM on what cannot be done without */
+    HOST_TOPOLOGY_ERROR_DENIED,     /* EACCES on what is indispensable */
     HOST_TOPOLOGY_ERROR_MALFORMED,  /* there, but beyond use */
 } HostTopologyError;
 

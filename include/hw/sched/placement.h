@@ -15,17 +15,21 @@
 #include "hw/sched/host-load.h"
 #include "hw/sched/host-topology.h"
 
-/* Defaults of the over-aggregation guard, percent: the thresholds of Linux'
- * over-aggregation patch (sched: Do not aggregate tasks when the LLC is busy,
- * April 2025): 25 % utilisation, tasks on a third of the CPUs. */
+/*
+ * Defaults of the over-aggregation guard, percent: the thresholds of Linux'
+ * over-aggregation patch of April 2025: 25 % utilization, runnable tasks on a
+ * third of the CPUs.
+ */
 #define PLACEMENT_GUARD_UTIL_DEFAULT 25
 #define PLACEMENT_GUARD_TASKS_DEFAULT 33
 
 /* With prefer=cache asked for by the user, its LLC stays open until here. */
 #define PLACEMENT_GUARD_PREFERRED 80
 
-/* Several groups on one LLC fill it up to here while another has room: the
- * margin of the kernel's fits_capacity(), 1280/1024. */
+/*
+ * Several groups on one LLC fill it up to here while another has room: the
+ * margin of the kernel's fits_capacity(), 1280/1024.
+ */
 #define PLACEMENT_FILL_PERCENT 80
 
 /* Width of a vCPU's mask. */
@@ -50,7 +54,7 @@ typedef enum PlacementReason {
     PLACEMENT_FOLDED,        /* several LLC groups of the guest share LLCs */
     PLACEMENT_SPLIT_NODE,    /* larger than one LLC: several of one node */
     PLACEMENT_SPLIT_NODES,   /* larger than a node: nearest nodes */
-    PLACEMENT_GUARDED,       /* every LLC is crowded by others: all candidates */
+    PLACEMENT_GUARDED,       /* no LLC is open: all candidates */
     PLACEMENT_FOREIGN,       /* the mask was set by somebody else: kept */
     PLACEMENT_REASON_MAX,
 } PlacementReason;
@@ -68,15 +72,13 @@ typedef enum PlacementVerdict {
 } PlacementVerdict;
 
 typedef struct VcpuPlan {
-    HostCpuSet mask;         /* empty if absent; never wider than candidates,
-                              * unless foreign */
+    HostCpuSet mask;         /* candidates only, unless foreign; or empty */
     PlacementReason reason;
     int host_llc;            /* the LLC of the mask; the lowest if several */
     int n_llcs;              /* LLCs that the mask touches */
     int host_core;           /* width core and cpu: the core; else -1 */
     bool llc_aligned;        /* mask inside one LLC */
-    bool smt_aligned;        /* width core and cpu: guest siblings on host
-                              * siblings (true for a single-thread core) */
+    bool smt_aligned;        /* width core, cpu: siblings on siblings */
 } VcpuPlan;
 
 /* What the plan does with one host LLC. */
@@ -101,15 +103,16 @@ typedef struct PlacementInput {
     const HostTopology *host;
     const GuestTopology *guest;
     const HostLoad *load;             /* NULL: nothing known, nothing guarded */
-    const unsigned *demand;           /* per vCPU, per mille of a CPU it runs
-                                       * and waits; NULL: 1000 each */
-    const HostCpuSet *const *foreign; /* per vCPU, NULL entries: not foreign;
-                                       * NULL: none */
+    /* Per vCPU, per mille of a CPU that it runs and waits; NULL: 1000 each. */
+    const unsigned *demand;
+    /* Per vCPU, a mask set from outside or NULL; NULL: none is foreign. */
+    const HostCpuSet *const *foreign;
     const HostCpuSet *candidates;     /* from placement_candidates() */
-    const HostCpuSet *memory_nodes;   /* host nodes (kernel numbers) that hold
-                                       * the memory: LLCs elsewhere are not
-                                       * used while these can take the guest;
-                                       * NULL or empty: free choice */
+    /*
+     * Host nodes (the kernel's numbers) that hold the memory: LLCs elsewhere
+     * are not used while these can take the guest.  NULL or empty: any.
+     */
+    const HostCpuSet *memory_nodes;
     const Plan *previous;             /* tie-break: keep what is; NULL: none */
     bool uses_isolated;               /* from placement_candidates() */
     PlacementWidth width;
