@@ -79,7 +79,13 @@ int tool_capture(const ToolCommand *command, int argc, char **argv)
 
     if (tool_parse_options(command, entries, description, argc, argv,
                            &status)) {
-        status = capture(command, root, path);
+        status = tool_check_path(command, "--root", root);
+        if (!status) {
+            status = tool_check_path(command, "-o", path);
+        }
+        if (!status) {
+            status = capture(command, root, path);
+        }
     }
     return status;
 }

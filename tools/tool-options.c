@@ -84,6 +84,16 @@ bool tool_parse_options(const ToolCommand *command, const GOptionEntry *entries,
     return true;
 }
 
+int tool_check_path(const ToolCommand *command, const char *option,
+                    const char *path)
+{
+    if (path && !*path) {
+        return tool_usage_error(command, "%s '': give a path, or leave the "
+                                "option out", option);
+    }
+    return TOOL_OK;
+}
+
 HostTopology *tool_read_host(const ToolCommand *command, const ToolHost *host,
                              int *ret_status)
 {
@@ -93,6 +103,13 @@ HostTopology *tool_read_host(const ToolCommand *command, const ToolHost *host,
     if (host->root && host->description) {
         *ret_status = tool_usage_error(command, "--root and --host each name "
                                        "a host; give one of them");
+        return NULL;
+    }
+    *ret_status = tool_check_path(command, "--root", host->root);
+    if (!*ret_status) {
+        *ret_status = tool_check_path(command, "--host", host->description);
+    }
+    if (*ret_status) {
         return NULL;
     }
     topology = host->description ?

@@ -70,6 +70,10 @@ typedef struct ToolHost {
     { "host", 0, 0, G_OPTION_ARG_FILENAME, text,                         \
       "The host described in FILE, as capture writes it", "FILE" }
 
+/* An empty path is most likely a script's unset variable. 0 or the status. */
+int tool_check_path(const ToolCommand *command, const char *option,
+                    const char *path);
+
 /* A new reference, or NULL with *@ret_status set and the error told. */
 HostTopology *tool_read_host(const ToolCommand *command, const ToolHost *host,
                              int *ret_status);

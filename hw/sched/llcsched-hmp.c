@@ -45,7 +45,9 @@ static void llcsched_print_vcpu(Monitor *mon, const LlcschedVcpuInfo *vcpu,
                                 int columns)
 {
     g_autofree char *index = g_strdup_printf("%" PRId64, vcpu->vcpu);
-    g_autofree char *llc = vcpu->llc_aligned
+    bool in_llc = vcpu->llc_aligned &&
+                  vcpu->mask_state != LLCSCHED_MASK_STATE_FAILED;
+    g_autofree char *llc = in_llc
                            ? g_strdup_printf("%" PRId64, vcpu->host_llc)
                            : g_strdup("-");
 

@@ -111,9 +111,23 @@ static LlcschedVcpuInfo *llcsched_vcpu_info(const Llcsched *s,
     return info;
 }
 
+/* No mask could be set: what is planned is not in force. */
+static bool llcsched_all_failed(const Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (vcpu->state != LLCSCHED_MASK_STATE_FAILED) {
+            return false;
+        }
+    }
+    return !QTAILQ_EMPTY(&s->vcpus);
+}
+
 static LlcschedPlacement llcsched_effective(const Llcsched *s)
 {
-    if (!s->planned || s->config.placement == LLCSCHED_PLACEMENT_OFF) {
+    if (!s->planned || s->config.placement == LLCSCHED_PLACEMENT_OFF ||
+        llcsched_all_failed(s)) {
         return LLCSCHED_PLACEMENT_OFF;
     }
     switch (s->planned->plan->width) {

@@ -229,6 +229,41 @@ static void test_contested(void)
     sched_assert_apart(vm, &host);
 }
 
+/* --- Others on the host --- */
+
+/* A look that comes too soon after another does not measure: try again. */
+static bool replanned_to(Vm *vm, void *opaque)
+{
+    g_autofree char *verdict = NULL;
+
+    vm_do(vm, "llcsched-replan", NULL);
+    verdict = sched_query_text(vm, "verdict");
+    if (strcmp(verdict, "matched")) { g_autofree char *t = vm_hmp(vm, "info llcsched"); g_test_message("%s", t); }
+    return strcmp(verdict, opaque) == 0;
+}
+
+/*
+ * Work of others on the first LLC, a minute of it at once.  The guest halts,
+ * so that none of it can be its own.
+ */
+static void test_crowded(void)
+{
+    g_autofree char *object = sched_object(&host, ",dynamic=off");
+    g_autoptr(Vm) vm = vm_start(&(VmConfig) { .smp = "2,sockets=2",
+                                              .mode = "halt",
+                                              .args = object });
+
+    vm_wait_up(vm, 2);
+    sched_assert_apart(vm, &host);
+    sched_host_set_load(&host, SCHED_HOST_QUIET + 6000, SCHED_HOST_QUIET);
+    vm_wait(vm, replanned_to, (void *)"folded", "the crowded LLC to be left");
+    sched_assert_placed(vm, 2);
+    sched_assert_real_masks(vm, 2, host.second);
+    vm_wait(vm, replanned_to, (void *)"matched", "the LLC to be used again");
+    sched_assert_apart(vm, &host);
+    sched_host_set_load(&host, SCHED_HOST_QUIET, SCHED_HOST_QUIET);
+}
+
 /* --- vCPUs come and go --- */
 
 typedef struct Platform {
@@ -425,6 +460,8 @@ int main(int argc, char **argv)
                     test_widened_unlooked);
     g_test_add_func("/changes/third-reset-in-ten-looks-is-contested",
                     test_contested);
+    g_test_add_func("/changes/crowded-llc-is-left-and-used-again",
+                    test_crowded);
     add_hotplug_tests();
     g_test_add_func("/changes/cont-places-again", test_stop_and_cont);
     g_test_add_func("/changes/reset-changes-nothing", test_reset);

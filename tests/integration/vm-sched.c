@@ -10,6 +10,7 @@
 
 #include "hw/sched/host-cpuset.h"
 
+#include <glib/gstdio.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ void sched_host_init(SchedHost *host)
 {
     g_autofree char *allowed = thread_mask(getpid());
     g_autofree char *text = NULL;
+    g_autofree char *path = NULL;
     HostCpuSet set, both = { { 0 } };
     int first, second;
 
@@ -54,6 +56,42 @@ void sched_host_init(SchedHost *host)
                            host->second, host->first, host->second,
                            host->both);
     host->tree = host_tree_new(text);
+    path = g_build_filename(host->tree->dir, "proc", NULL);
+    g_assert_cmpint(g_mkdir(path, 0755), ==, 0);
+    sched_host_set_load(host, SCHED_HOST_QUIET, SCHED_HOST_QUIET);
+}
+
+static void write_proc(const SchedHost *host, const char *name,
+                       const char *text)
+{
+    g_autofree char *path = g_build_filename(host->tree->dir, "proc", name,
+                                             NULL);
+    g_autoptr(GError) err = NULL;
+
+    /* replaces the file as a whole: a reader sees the old or the new one */
+    g_file_set_contents_full(path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT,
+                             0644, &err);
+    g_assert_no_error(err);
+}
+
+void sched_host_set_load(const SchedHost *host, guint64 first, guint64 second)
+{
+    static const guint64 ns_per_tick = 10000000;
+    g_autofree char *stat = NULL;
+    g_autofree char *schedstat = NULL;
+
+    stat = g_strdup_printf(
+        "cpu  %" G_GUINT64_FORMAT " 0 0 0 0 0 0 0 0 0\n"
+        "cpu%s %" G_GUINT64_FORMAT " 0 0 0 0 0 0 0 0 0\n"
+        "cpu%s %" G_GUINT64_FORMAT " 0 0 0 0 0 0 0 0 0\n",
+        first + second, host->first, first, host->second, second);
+    schedstat = g_strdup_printf(
+        "version 15\ntimestamp 1\n"
+        "cpu%s 0 0 0 0 0 0 %" G_GUINT64_FORMAT " 0 1\n"
+        "cpu%s 0 0 0 0 0 0 %" G_GUINT64_FORMAT " 0 1\n",
+        host->first, first * ns_per_tick, host->second, second * ns_per_tick);
+    write_proc(host, "stat", stat);
+    write_proc(host, "schedstat", schedstat);
 }
 
 void sched_host_clear(SchedHost *host)

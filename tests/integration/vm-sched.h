@@ -29,6 +29,14 @@ typedef struct SchedHost {
 void sched_host_init(SchedHost *host);
 void sched_host_clear(SchedHost *host);
 
+/*
+ * What ran on the two CPUs since boot, in clock ticks (1/100 s), says the
+ * tree's /proc from now on.  At first it is SCHED_HOST_QUIET, and stays so:
+ * what this machine does has no part in the tests.
+ */
+#define SCHED_HOST_QUIET 1000
+void sched_host_set_load(const SchedHost *host, guint64 first, guint64 second);
+
 /* "-object llcsched,id=sched0,x-sysfs-root=...@more"; the caller frees it. */
 char *sched_object(const SchedHost *host, const char *more);
 

@@ -354,6 +354,10 @@ def test_usage_errors(folder):
         tool.fails(2, ['--frobnicate', hint], command, '--frobnicate')
         tool.fails(2, ["'surplus'", hint], command, 'surplus')
         tool.fails(2, ['--root', hint], command, '--root')
+        tool.fails(2, ["--root ''"], command, '--root', '',
+                   *(['--smp', '1'] * (command == 'plan')))
+    tool.fails(2, ["--host ''"], 'topo', '--host', '')
+    tool.fails(2, ["-o ''"], 'capture', '-o', '')
     for command in ('topo', 'plan'):
         tool.fails(2, ['--root', '--host', 'one'], command, '--root', folder,
                    '--host', folder, *(['--smp', '1'] * (command == 'plan')))

@@ -10,8 +10,12 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
+#include <stdlib.h>
 #include <string.h>
 #include "placement-internal.h"
+
+/* Groups times LLCs times homes, about 10 ns each: some ms. */
+#define HOMES_WORK_MAX 500000
 
 typedef enum Stage {
     STAGE_APART,    /* each group its own: one LLC if it fits one */
@@ -284,17 +288,58 @@ static Assignment *run_stage(Search *s, Stage stage, int home,
     return a;
 }
 
-/* Whether node @home is worth trying: it has usable LLCs. */
-static bool is_home(const PlacementCtx *ctx, int home)
-{
-    int l;
+typedef struct Home {
+    int node;
+    uint64_t room;      /* of its usable LLCs */
+    unsigned load_step;
+    uint32_t hash;
+} Home;
 
-    for (l = 0; l < ctx->n_rooms; l++) {
-        if (ctx->rooms[l].usable && ctx->rooms[l].node == home) {
-            return true;
+/* The most room first, then the least load: where a large VM is best off. */
+static gint compare_homes(gconstpointer pa, gconstpointer pb)
+{
+    const Home *a = pa, *b = pb;
+
+    if (a->room != b->room) {
+        return a->room > b->room ? -1 : 1;
+    }
+    if (a->load_step != b->load_step) {
+        return a->load_step < b->load_step ? -1 : 1;
+    }
+    if (a->hash != b->hash) {
+        return a->hash < b->hash ? -1 : 1;
+    }
+    return a->node - b->node;
+}
+
+/*
+ * The nodes worth trying, into @homes: all of them, or as many as the time
+ * allows for a guest and a host that are very large.
+ */
+static int list_homes(const Search *s, Home *homes)
+{
+    const PlacementCtx *ctx = s->ctx;
+    int64_t work = (int64_t)MAX(ctx->n_groups, 1) * ctx->n_with_cpus;
+    int i, n = 0;
+
+    memset(homes, 0, ctx->n_nodes * sizeof(*homes));
+    for (i = 0; i < ctx->n_rooms; i++) {
+        const PlacementRoom *room = &ctx->rooms[i];
+
+        if (room->usable) {
+            homes[room->node].room += room->room;
+            homes[room->node].load_step += room->load_step;
+            homes[room->node].hash = room->hash >> 16;
         }
     }
-    return false;
+    for (i = 0; i < ctx->n_nodes; i++) {
+        homes[i].node = i;
+    }
+    qsort(homes, ctx->n_nodes, sizeof(*homes), compare_homes);
+    while (n < ctx->n_nodes && homes[n].room) {
+        n++;
+    }
+    return MIN(n, MAX(HOMES_WORK_MAX / work, 1));
 }
 
 /* True if some group may go anywhere, so that the home matters. */
@@ -313,27 +358,23 @@ static bool has_unbound(const Search *s)
 /* The best assignment of @stage over all homes. */
 static Assignment *best_of_stage(Search *s, Stage stage)
 {
+    g_autofree Home *homes = g_new(Home, s->ctx->n_nodes);
     bool mixed = s->n_fitting && s->n_oversize;
-    bool unbound = has_unbound(s);
+    int n = has_unbound(s) ? list_homes(s, homes) : 1;
     Assignment *best = NULL;
-    int home, order;
+    int i;
 
-    for (home = 0; home < s->ctx->n_nodes; home++) {
-        if (!is_home(s->ctx, home)) {
-            continue;
-        }
-        for (order = 0; order <= (mixed ? 1 : 0); order++) {
-            Assignment *a = run_stage(s, stage, home, order == 1);
+    if (!has_unbound(s)) {
+        homes[0].node = 0;
+    }
+    for (i = 0; i < (mixed ? 2 : 1) * n; i++) {
+        Assignment *a = run_stage(s, stage, homes[i % n].node, i >= n);
 
-            if (!best || placement_cost_less(&a->cost, &best->cost)) {
-                placement_assignment_free(best);
-                best = a;
-            } else {
-                placement_assignment_free(a);
-            }
-        }
-        if (!unbound) {
-            break;
+        if (!best || placement_cost_less(&a->cost, &best->cost)) {
+            placement_assignment_free(best);
+            best = a;
+        } else {
+            placement_assignment_free(a);
         }
     }
     return best;

@@ -37,6 +37,9 @@ static bool enough_left(const Fold *f, int from, int i)
     int wanted = f->n - i;
     int l, left = 0;
 
+    if (wanted > f->n_llcs - from) {
+        return false;
+    }
     for (l = from; l < f->n_llcs && left < wanted; l++) {
         left += f->ctx->rooms[f->llcs[l]].room >= f->largest[i];
     }
@@ -134,6 +137,7 @@ static bool fold_class(const PlacementCtx *ctx, const int *groups, int n,
     Fold by_size = f;
     RoomOrder key = { .ctx = ctx };
     unsigned limit, size_limit;
+    bool unequal;
     int i;
 
     largest[n] = 0;
@@ -142,7 +146,9 @@ static bool fold_class(const PlacementCtx *ctx, const int *groups, int n,
     }
     g_qsort_with_data(sorted, n_llcs, sizeof(int), compare_larger, &key);
     by_size.llcs = sorted;
-    size_limit = least_limit(&by_size, max);
+    unequal = n_llcs && ctx->rooms[sorted[0]].room !=
+                        ctx->rooms[sorted[n_llcs - 1]].room;
+    size_limit = unequal ? least_limit(&by_size, max) : 0;
     limit = least_limit(&f, max);
     if (!limit && !size_limit) {
         return false;

@@ -40,6 +40,7 @@ typedef struct PlacementCost {
 /* A host LLC as this VM sees it.  Milli-cores and milli-CPUs count 1000. */
 typedef struct PlacementRoom {
     HostCpuSet mask;        /* its candidates */
+    int first_cpu;          /* the lowest candidate */
     unsigned cpus, cores;   /* candidates; cores with at least one */
     unsigned room;          /* milli-cores that our groups may fill */
     unsigned thread_room;   /* milli-CPUs */

@@ -62,6 +62,7 @@ static void count_candidates(PlacementCtx *ctx)
         g_assert(c->llc >= 0 && c->llc < host->n_llcs && c->core >= 0);
         room = &ctx->rooms[c->llc];
         host_cpuset_add(&room->mask, cpu);
+        room->first_cpu = room->cpus ? room->first_cpu : cpu;
         room->cpus++;
         room->capacity += c->capacity;
         if (!core_seen[c->core]) {

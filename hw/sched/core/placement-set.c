@@ -37,14 +37,20 @@ static bool set_takes(const PlacementCtx *ctx, const PlacementNeed *need,
 static int choose_largest(const PlacementCtx *ctx, const PlacementNeed *need,
                           const int *owner, int *llcs)
 {
+    uint64_t room = 0, threads = 0;
     int i, n = 0;
 
     for (i = 0; i < ctx->n_with_cpus; i++) {
-        if (is_free(ctx, owner, ctx->by_room[i])) {
-            llcs[n++] = ctx->by_room[i];
-            if (set_takes(ctx, need, llcs, n)) {
-                return n;
-            }
+        int llc = ctx->by_room[i];
+
+        if (!is_free(ctx, owner, llc)) {
+            continue;
+        }
+        llcs[n++] = llc;
+        room += ctx->rooms[llc].room;
+        threads += ctx->rooms[llc].thread_room;
+        if (need->demand <= room && need->threads <= threads) {
+            return n;
         }
     }
     return 0;
@@ -143,6 +149,26 @@ static void improve(const PlacementCtx *ctx, const PlacementNeed *need,
     }
 }
 
+static bool is_one_node(const PlacementCtx *ctx, const int *llcs, int n)
+{
+    int i;
+
+    for (i = 1; i < n; i++) {
+        if (ctx->rooms[llcs[i]].node != ctx->rooms[llcs[0]].node) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* True if node @b is farther from @home than node @a. */
+static bool further(const PlacementCtx *ctx, int home, int a, int b)
+{
+    const unsigned *reach = &ctx->reach[home * ctx->n_nodes];
+
+    return reach[b] > reach[a];
+}
+
 /*
  * Choose free LLCs for @need into @llcs (room for all LLCs); how many, or 0 if
  * all free ones together cannot take it.
@@ -153,6 +179,7 @@ int placement_choose_set(const PlacementCtx *ctx, const PlacementNeed *need,
     g_autofree int *trial = g_new(int, MAX(ctx->n_rooms, 1));
     int centers[CENTERS_MAX];
     PlacementCost best;
+    bool in_node = false;
     int k, c, n_centers;
 
     k = choose_largest(ctx, need, owner, llcs);
@@ -169,6 +196,10 @@ int placement_choose_set(const PlacementCtx *ctx, const PlacementNeed *need,
     for (c = 0; c < n_centers; c++) {
         PlacementCost cost;
 
+        /* Nothing is nearer than one node, and centers only get farther. */
+        if (c && in_node && further(ctx, home, centers[c - 1], centers[c])) {
+            break;
+        }
         if (!choose_near(ctx, need, centers[c], owner, k, trial)) {
             continue;
         }
@@ -177,6 +208,7 @@ int placement_choose_set(const PlacementCtx *ctx, const PlacementNeed *need,
             best = cost;
             memcpy(llcs, trial, k * sizeof(int));
         }
+        in_node |= is_one_node(ctx, trial, k);
     }
     if ((int64_t)k * k * ctx->n_with_cpus <= IMPROVE_STEPS_MAX) {
         improve(ctx, need, home, owner, llcs, k);

@@ -23,6 +23,7 @@ typedef struct CoreUse {
 typedef struct GuestCore {
     int first, n;           /* slice of Narrow.threads */
     int group;
+    bool shared;            /* others placed one of its threads */
 } GuestCore;
 
 typedef struct Narrow {
@@ -126,6 +127,8 @@ static void list_guest_cores(Narrow *n)
 
             core->group = guest->vcpus[v].llc;
             n->threads[core->first + core->n++] = v;
+        } else if (guest->vcpus[v].present) {
+            n->guest_cores[guest->vcpus[v].core].shared = true;
         }
     }
     for (c = 0; c < guest->n_cores; c++) {
@@ -283,7 +286,7 @@ static void place_on(Narrow *n, const GuestCore *guest_core, int core)
     int i;
 
     for (i = 0; i < guest_core->n; i++) {
-        place(n, n->threads[guest_core->first + i], core, true);
+        place(n, n->threads[guest_core->first + i], core, !guest_core->shared);
     }
 }
 
@@ -301,7 +304,7 @@ static void place_guest_core(Narrow *n, CoreRing *ring,
     }
     for (i = 0; i < guest_core->n; i++) {
         place(n, n->threads[guest_core->first + i], ring_next(n, ring, 1),
-              guest_core->n == 1);
+              false);
     }
 }
 

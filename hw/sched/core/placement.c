@@ -203,7 +203,10 @@ static void plan_vcpus(PlacementCtx *ctx, const Assignment *a,
     }
 }
 
-/* Foreign vCPUs were counted with the rooms. */
+/*
+ * Foreign vCPUs were counted with the rooms.  A mask of several LLCs holds
+ * all candidates of each, so the first tells.
+ */
 static void count_vcpus(PlacementCtx *ctx)
 {
     const PlacementInput *in = ctx->in;
@@ -220,9 +223,8 @@ static void count_vcpus(PlacementCtx *ctx)
             continue;
         }
         for (l = 0; l < ctx->n_rooms; l++) {
-            ctx->plan->llcs[l].vcpus +=
-                host_cpuset_has(&plan->mask,
-                                host_cpuset_next(&ctx->rooms[l].mask, 0));
+            ctx->plan->llcs[l].vcpus += ctx->rooms[l].cpus &&
+                host_cpuset_has(&plan->mask, ctx->rooms[l].first_cpu);
         }
     }
 }
