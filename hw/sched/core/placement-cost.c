@@ -178,7 +178,8 @@ PlacementCost placement_set_cost(const PlacementCtx *ctx,
 
 typedef struct OrderKey {
     const PlacementCtx *ctx;
-    int row; /* -1: no distance */
+    const uint32_t *node_hash;
+    int row;
 } OrderKey;
 
 #define COMPARE(a, b) \
@@ -188,21 +189,29 @@ typedef struct OrderKey {
         }                                  \
     } while (0)
 
-/* Nearest first, whole nodes one after the other, the best LLC of each. */
-static gint compare_near(gconstpointer pa, gconstpointer pb, gpointer opaque)
+/* By node, and the best LLC of each node first. */
+static gint compare_in_node(gconstpointer pa, gconstpointer pb,
+                            gpointer opaque)
 {
     const OrderKey *key = opaque;
     const PlacementRoom *a = &key->ctx->rooms[*(const int *)pa];
     const PlacementRoom *b = &key->ctx->rooms[*(const int *)pb];
 
-    COMPARE(reach(key->ctx, key->row, a->node),
-            reach(key->ctx, key->row, b->node));
-    COMPARE(a->hash >> 16, b->hash >> 16);
     COMPARE(a->node, b->node);
     COMPARE(a->rank, b->rank);
     COMPARE(a->load_step, b->load_step);
     COMPARE(a->hash, b->hash);
     return *(const int *)pa - *(const int *)pb;
+}
+
+static gint compare_near(gconstpointer pa, gconstpointer pb, gpointer opaque)
+{
+    const OrderKey *key = opaque;
+    int a = *(const int *)pa, b = *(const int *)pb;
+
+    COMPARE(reach(key->ctx, key->row, a), reach(key->ctx, key->row, b));
+    COMPARE(key->node_hash[a], key->node_hash[b]);
+    return a - b;
 }
 
 static gint compare_room(gconstpointer pa, gconstpointer pb, gpointer opaque)
@@ -227,20 +236,51 @@ static void list_rooms(const PlacementCtx *ctx, int *llcs)
     }
 }
 
+/* One row: whole nodes one after the other, nearest first. */
+static void order_row(OrderKey *key, const int *by_node, const int *start,
+                      int *nodes, int *row)
+{
+    int i, j, n = 0;
+
+    for (i = 0; i < key->ctx->n_nodes; i++) {
+        nodes[i] = i;
+    }
+    g_qsort_with_data(nodes, key->ctx->n_nodes, sizeof(int), compare_near,
+                      key);
+    for (i = 0; i < key->ctx->n_nodes; i++) {
+        for (j = start[nodes[i]]; j < start[nodes[i] + 1]; j++) {
+            row[n++] = by_node[j];
+        }
+    }
+}
+
 /* Needs rooms that are scaled and rows that are known. */
 void placement_order_init(PlacementCtx *ctx)
 {
-    OrderKey key = { .ctx = ctx };
     int n = ctx->n_with_cpus;
+    g_autofree int *by_node = g_new(int, n);
+    g_autofree int *start = g_new0(int, ctx->n_nodes + 1);
+    g_autofree int *nodes = g_new(int, ctx->n_nodes);
+    g_autofree uint32_t *node_hash = g_new0(uint32_t, ctx->n_nodes);
+    OrderKey key = { .ctx = ctx, .node_hash = node_hash };
+    int i;
 
-    ctx->order = g_new(int, ctx->n_rows * n);
-    ctx->by_room = g_new(int, n);
-    for (key.row = 0; key.row < ctx->n_rows; key.row++) {
-        int *row = &ctx->order[key.row * n];
+    list_rooms(ctx, by_node);
+    g_qsort_with_data(by_node, n, sizeof(int), compare_in_node, &key);
+    for (i = 0; i < n; i++) {
+        const PlacementRoom *room = &ctx->rooms[by_node[i]];
 
-        list_rooms(ctx, row);
-        g_qsort_with_data(row, n, sizeof(int), compare_near, &key);
+        start[room->node + 1]++;
+        node_hash[room->node] = room->hash >> 16;
     }
+    for (i = 0; i < ctx->n_nodes; i++) {
+        start[i + 1] += start[i];
+    }
+    ctx->order = g_new(int, ctx->n_rows * n);
+    for (key.row = 0; key.row < ctx->n_rows; key.row++) {
+        order_row(&key, by_node, start, nodes, &ctx->order[key.row * n]);
+    }
+    ctx->by_room = g_new(int, n);
     list_rooms(ctx, ctx->by_room);
     g_qsort_with_data(ctx->by_room, n, sizeof(int), compare_room, &key);
 }

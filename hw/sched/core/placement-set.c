@@ -12,8 +12,8 @@
 /* Nodes that are tried as the middle of a group: the nearest to its home. */
 #define CENTERS_MAX 8
 
-/* Trials times LLCs of a set: keeps the last step of a large guest short. */
-#define IMPROVE_STEPS_MAX 4096
+/* Of the last step, over all groups and homes: about 10 ns each. */
+#define IMPROVE_STEPS_MAX 200000
 
 static bool is_free(const PlacementCtx *ctx, const int *owner, int llc)
 {
@@ -116,7 +116,7 @@ static int list_centers(const PlacementCtx *ctx, int row, const int *owner,
     return n;
 }
 
-/* Swap single LLCs for free ones while that is cheaper: unequal LLCs only. */
+/* Swap single LLCs for free ones where that is cheaper. */
 static void improve(const PlacementCtx *ctx, const PlacementNeed *need,
                     int home, const int *owner, int *llcs, int n)
 {
@@ -180,6 +180,7 @@ int placement_choose_set(const PlacementCtx *ctx, const PlacementNeed *need,
     int centers[CENTERS_MAX];
     PlacementCost best;
     bool in_node = false;
+    int64_t steps;
     int k, c, n_centers;
 
     k = choose_largest(ctx, need, owner, llcs);
@@ -210,7 +211,8 @@ int placement_choose_set(const PlacementCtx *ctx, const PlacementNeed *need,
         }
         in_node |= is_one_node(ctx, trial, k);
     }
-    if ((int64_t)k * k * ctx->n_with_cpus <= IMPROVE_STEPS_MAX) {
+    steps = (int64_t)k * k * ctx->n_with_cpus * ctx->n_groups * ctx->n_nodes;
+    if (steps <= IMPROVE_STEPS_MAX) {
         improve(ctx, need, home, owner, llcs, k);
     }
     return k;
