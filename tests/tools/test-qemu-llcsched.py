@@ -161,6 +161,22 @@ def test_topo_isolated_and_offline(folder):
     assert topo['isolated'] == '3'
 
 
+def test_long_lists_go_on_below(folder):
+    make_tree(folder, llcs=1, cores=64)
+    online = ','.join(str(cpu) for cpu in range(0, 128, 2))
+    write(folder, 'sys/devices/system/cpu/online', online + '\n')
+    for args in (['topo'], ['plan', '--smp', '1,maxcpus=1']):
+        text = tool.ok(*args, '--root', folder)
+        table = text[text.index('\n LLC '):].splitlines()
+        assert len(table) > 4
+        assert all(len(line) <= 80 for line in table), table
+        first, last = table[2], len(table)
+        if '' in table[2:]:
+            last = table.index('', 2)
+        rest = [line.strip() for line in table[3:last]]
+        assert first.split()[-1] + ''.join(rest) == online
+
+
 def test_topo_damaged_tree(folder):
     make_tree(folder)
     cpu = 'sys/devices/system/cpu/cpu1'
