@@ -238,7 +238,6 @@ static bool replanned_to(Vm *vm, void *opaque)
 
     vm_do(vm, "llcsched-replan", NULL);
     verdict = sched_query_text(vm, "verdict");
-    if (strcmp(verdict, "matched")) { g_autofree char *t = vm_hmp(vm, "info llcsched"); g_test_message("%s", t); }
     return strcmp(verdict, opaque) == 0;
 }
 
@@ -252,13 +251,22 @@ static void test_crowded(void)
     g_autoptr(Vm) vm = vm_start(&(VmConfig) { .smp = "2,sockets=2",
                                               .mode = "halt",
                                               .args = object });
+    int on_second = 0, anywhere = 0;
 
     vm_wait_up(vm, 2);
     sched_assert_apart(vm, &host);
     sched_host_set_load(&host, SCHED_HOST_QUIET + 6000, SCHED_HOST_QUIET);
-    vm_wait(vm, replanned_to, (void *)"folded", "the crowded LLC to be left");
+    vm_wait(vm, replanned_to, (void *)"guarded", "the crowd to be seen");
     sched_assert_placed(vm, 2);
-    sched_assert_real_masks(vm, 2, host.second);
+    /* the quiet LLC has room for one of them; the other may go anywhere */
+    for (int i = 0; i < 2; i++) {
+        g_autofree char *mask = sched_real_mask(vm, i);
+
+        on_second += strcmp(mask, host.second) == 0;
+        anywhere += strcmp(mask, host.both) == 0;
+    }
+    g_assert_cmpint(on_second, ==, 1);
+    g_assert_cmpint(anywhere, ==, 1);
     vm_wait(vm, replanned_to, (void *)"matched", "the LLC to be used again");
     sched_assert_apart(vm, &host);
     sched_host_set_load(&host, SCHED_HOST_QUIET, SCHED_HOST_QUIET);
