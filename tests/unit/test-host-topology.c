@@ -219,6 +219,34 @@ static void test_contradicting_caches(void)
     host_tree_free(dir);
 }
 
+/* Neither an empty set nor one of others alone can be a CPU's own. */
+static void test_set_without_its_cpu(void)
+{
+    static const char *const wrong[] = { "", "\n", "1-7\n", "9\n" };
+    static const char *const files[] = {
+        "cpu/cpu0/cache/index1/shared_cpu_list",
+        "cpu/cpu0/topology/thread_siblings_list",
+        "cpu/cpu0/topology/core_cpus_list",
+    };
+    g_autoptr(HostTopology) before = host_tree_topology(two_llcs);
+
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        char *dir = host_tree_build(two_llcs);
+        g_autoptr(HostTopology) after = NULL;
+
+        for (size_t j = 0; j < G_N_ELEMENTS(files); j++) {
+            host_tree_put(dir, files[j], wrong[i], -1);
+        }
+        host_tree_put(dir, "cpu/cpu0/cache/index1/shared_cpu_map", "0\n", -1);
+        host_tree_put(dir, "cpu/cpu0/topology/thread_siblings", "0\n", -1);
+        host_tree_put(dir, "cpu/cpu0/topology/core_cpus", "0\n", -1);
+        after = host_tree_read(dir);
+        g_assert_true(host_topology_equal(before, after));
+        g_assert_true(host_tree_has_note(after, "shared_cpu_list: not in"));
+        host_tree_free(dir);
+    }
+}
+
 static void test_contradicting_cores(void)
 {
     char *dir = host_tree_build(
@@ -452,7 +480,7 @@ static void test_online_text(void)
     host_tree_free(dir);
 }
 
-/* No folders: every CPU a core, one LLC; and no time that grows with squares. */
+/* No folders: every CPU is a core, all are in one LLC. */
 static void test_most_cpus(void)
 {
     char *dir = host_tree_new();
@@ -543,6 +571,7 @@ int main(int argc, char **argv)
     ADD("higher-level-wins", test_higher_level_wins);
     ADD("contradicting-caches-are-divided-with-a-note",
         test_contradicting_caches);
+    ADD("set-without-its-cpu-is-not-believed", test_set_without_its_cpu);
     ADD("contradicting-cores-are-divided-with-a-note",
         test_contradicting_cores);
     ADD("core-lies-in-one-llc", test_a_core_lies_in_one_llc);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "host-file.h"
 
@@ -55,12 +56,17 @@ static ssize_t read_all(int fd, char *buf)
 int host_file_read(int dir, const char *path, char *buf)
 {
     int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
     ssize_t len;
 
     if (fd < 0) {
         return -errno;
     }
     len = read_all(fd, buf);
+    /* A FIFO without a writer reads as empty, which /sys can mean. */
+    if (len == 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+        len = -EBADMSG;
+    }
     close(fd);
     if (len < 0) {
         return len;

@@ -89,31 +89,32 @@ static int intern(HostSysfs *sysfs, bool mask, SysfsSet **ret_set)
         set->cpus = cpus;
         g_hash_table_insert(sysfs->sets, g_steal_pointer(&key), set);
     }
-    if (host_cpuset_empty(&set->cpus)) {
-        return -EBADMSG;
-    }
     *ret_set = set;
     return 0;
 }
 
 /*
- * The set in the first usable file of @names: names that end in "_list" or
- * "list" are lists, others are masks.  The error is that of the last file that
- * is there, else -ENOENT.
+ * The set in the first usable file of @names, whose names end in "list" or are
+ * those of masks.  A set without the CPU that it is about is not usable.  The
+ * error is that of the last file that is there, else -ENOENT.
  */
-static int read_set(HostSysfs *sysfs, int dir, const char *const *names,
-                    SysfsSet **ret_set)
+static int read_set(HostSysfs *sysfs, int dir, int cpu,
+                    const char *const *names, SysfsSet **ret_set)
 {
     int err = -ENOENT;
 
     for (; *names; names++) {
+        SysfsSet *set = NULL;
         int this_err = host_file_read(dir, *names, sysfs->buf);
 
         if (!this_err) {
-            this_err = intern(sysfs, !g_str_has_suffix(*names, "list"),
-                              ret_set);
+            this_err = intern(sysfs, !g_str_has_suffix(*names, "list"), &set);
+        }
+        if (!this_err && !host_cpuset_has(&set->cpus, cpu)) {
+            this_err = -EBADMSG;
         }
         if (!this_err) {
+            *ret_set = set;
             return 0;
         }
         if (this_err != -ENOENT) {
@@ -142,7 +143,7 @@ static void read_core(HostSysfs *sysfs, int dir, int cpu)
         "topology/thread_siblings", "topology/core_cpus", NULL,
     };
     SysfsSet *set = NULL;
-    int err = read_set(sysfs, dir, names, &set);
+    int err = read_set(sysfs, dir, cpu, names, &set);
 
     if (err) {
         note_cpu_file(sysfs, cpu, names[0], err);
@@ -166,7 +167,7 @@ static void read_package(HostSysfs *sysfs, int dir, int cpu)
     }
     /* Some POWER hosts have -1 everywhere. */
     if (id == -1) {
-        read_set(sysfs, dir, names, &set);
+        read_set(sysfs, dir, cpu, names, &set);
     }
     sysfs->cpus[cpu].package = id;
     sysfs->cpus[cpu].package_cpus = set;
@@ -255,7 +256,7 @@ static void read_cache(HostSysfs *sysfs, int dir, int cpu, int index, int level)
 
     snprintf(list, sizeof(list), "cache/index%d/shared_cpu_list", index);
     snprintf(mask, sizeof(mask), "cache/index%d/shared_cpu_map", index);
-    err = read_set(sysfs, dir, names, &set);
+    err = read_set(sysfs, dir, cpu, names, &set);
     if (err) {
         host_sysfs_note(sysfs, "shared", err, "cpu%d/%s: %s", cpu, list,
                         host_file_strerror(err));
@@ -336,36 +337,48 @@ static int read_list(HostSysfs *sysfs, int dir, const char *name,
  * Without cpu/online (kernels before 2.6.26, partial copies): the CPUs that
  * have a folder, except where its file `online` is 0.
  */
-static void online_from_folders(HostSysfs *sysfs, int dir, HostCpuSet *ret_set)
+static void online_from_folders(HostSysfs *sysfs, int dir)
 {
-    HostCpuSet folders;
+    HostCpuSet folders = { };
 
-    if (host_file_list_numbered(dir, ".", "cpu", &folders)) {
-        return;
-    }
-    sysfs->possible = folders;
-    *ret_set = folders;
+    host_file_list_numbered(dir, ".", "cpu", &folders);
+    sysfs->online = folders;
     HOST_CPUSET_FOREACH(cpu, &folders) {
         char name[32];
         int64_t online;
 
         snprintf(name, sizeof(name), "cpu%d/online", cpu);
         if (!read_int(sysfs, dir, name, 0, 1, &online) && !online) {
-            host_cpuset_remove(ret_set, cpu);
+            host_cpuset_remove(&sysfs->online, cpu);
         }
     }
+}
+
+static void read_possible(HostSysfs *sysfs, int dir)
+{
+    int fail = read_list(sysfs, dir, "possible", &sysfs->possible);
+    bool lacks = !fail && !host_cpuset_subset(&sysfs->online,
+                                              &sysfs->possible);
+
+    if (fail || lacks) {
+        host_sysfs_note(sysfs, "possible", fail, "cpu/possible: %s; the CPU "
+                        "folders are taken instead",
+                        lacks ? "lacks CPUs that are online"
+                              : host_file_strerror(fail));
+        host_file_list_numbered(dir, ".", "cpu", &sysfs->possible);
+    }
+    host_cpuset_or(&sysfs->possible, &sysfs->online);
 }
 
 static bool read_online(HostSysfs *sysfs, int dir, const char *root,
                         GError **err)
 {
-    HostCpuSet possible;
     int fail = read_list(sysfs, dir, "online", &sysfs->online);
 
     if (fail) {
         host_sysfs_note(sysfs, "online", fail, "cpu/online: %s; the CPU "
                         "folders are taken instead", host_file_strerror(fail));
-        online_from_folders(sysfs, dir, &sysfs->online);
+        online_from_folders(sysfs, dir);
     }
     if (host_cpuset_empty(&sysfs->online)) {
         bool denied = fail == -EACCES || fail == -EPERM;
@@ -379,14 +392,7 @@ static bool read_online(HostSysfs *sysfs, int dir, const char *root,
                     denied ? "; allow this process to read it" : "");
         return false;
     }
-    fail = read_list(sysfs, dir, "possible", &possible);
-    if (fail) {
-        host_sysfs_note(sysfs, "possible", fail, "cpu/possible: %s; only CPUs "
-                        "that are present are known", host_file_strerror(fail));
-    } else {
-        sysfs->possible = possible;
-    }
-    host_cpuset_or(&sysfs->possible, &sysfs->online);
+    read_possible(sysfs, dir);
     return true;
 }
 

@@ -53,27 +53,24 @@ static void partition_clear(Partition *p)
 
 /*
  * Make what is still free of @claim, within @limit, a set of its own, and @cpu
- * its member in any case.  @cpu must be free.  False if some of it was taken.
+ * its member in any case.  @cpu must be free.
  */
-static bool partition_take(Partition *p, int cpu, const HostCpuSet *claim,
+static void partition_take(Partition *p, int cpu, const HostCpuSet *claim,
                            const HostCpuSet *limit)
 {
     HostCpuSet set = *claim;
     int index = p->sets->len;
-    bool whole = true;
 
     host_cpuset_and(&set, limit);
     host_cpuset_add(&set, cpu);
     HOST_CPUSET_FOREACH(member, &set) {
         if (p->owner[member] >= 0) {
             host_cpuset_remove(&set, member);
-            whole = false;
         } else {
             p->owner[member] = index;
         }
     }
     g_array_append_val(p->sets, set);
-    return whole;
 }
 
 static const HostCpuSet *partition_set(const Partition *p, int cpu)
@@ -256,11 +253,18 @@ static void divide_cores(Builder *b, Partition *cores)
 
     HOST_CPUSET_FOREACH(cpu, &host->online) {
         const SysfsSet *core = b->sysfs->cpus[cpu].core;
-        const HostCpuSet *llc = &host->llcs[host->cpus[cpu].llc].cpus;
+
+        if (core && cores->owner[cpu] < 0) {
+            partition_take(cores, cpu, &core->cpus,
+                           &host->llcs[host->cpus[cpu].llc].cpus);
+        }
+    }
+    /* Only now those that say nothing: a sibling may have named them. */
+    HOST_CPUSET_FOREACH(cpu, &host->online) {
         HostCpuSet alone = { };
 
         if (cores->owner[cpu] < 0) {
-            partition_take(cores, cpu, core ? &core->cpus : &alone, llc);
+            partition_take(cores, cpu, &alone, &alone);
         }
     }
     HOST_CPUSET_FOREACH(cpu, &host->online) {
@@ -282,6 +286,7 @@ static void build_cores(Builder *b)
 
     partition_init(&cores, host->n_cpus);
     divide_cores(b, &cores);
+    partition_sort(&cores, host->n_cpus);
     host->n_cores = cores.sets->len;
     host->cores = g_new0(HostCore, host->n_cores);
     HOST_CPUSET_FOREACH(cpu, &host->online) {
