@@ -16,6 +16,7 @@
 #include "qemu/uuid.h"
 #include "qom/object_interfaces.h"
 #include "hw/sched/host-affinity.h"
+#include "hw/sched/placement-seed.h"
 #include "system/cpu-timers.h"
 #include "system/kvm.h"
 #include "system/qtest.h"
@@ -465,7 +466,7 @@ static bool llcsched_can_exist(Error **errp)
 static uint32_t llcsched_seed(void)
 {
     if (qemu_uuid_set) {
-        return qemu_uuid_hash(&qemu_uuid);
+        return placement_seed(qemu_uuid.data);
     }
     return qtest_enabled() ? 0 : getpid();
 }

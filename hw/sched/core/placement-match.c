@@ -185,7 +185,7 @@ static void straighten(const Matching *m, int *llc_of)
         }
     }
     after = cost_of(m, dealt);
-    if (!placement_cost_less(&before, &after)) {
+    if (n && !placement_cost_less(&before, &after)) {
         memcpy(llc_of, dealt, n * sizeof(int));
     }
 }
