@@ -64,18 +64,25 @@ void llcsched_warn(Llcsched *s, const char *fmt, ...)
 
 /* Looks */
 
+/* When the next look is due; 0: never.  Lock not held. */
+static int64_t llcsched_next_look_ns(Llcsched *s)
+{
+    QEMU_LOCK_GUARD(&s->lock);
+    if (s->settling) {
+        return llcsched_now_ns() + LLCSCHED_SETTLE_NS;
+    }
+    return !s->config.dynamic ? 0 : llcsched_now_ns() +
+                                    s->config.interval_ms * (int64_t)SCALE_MS;
+}
+
 static void llcsched_arm(Llcsched *s)
 {
-    bool settling;
+    int64_t next = llcsched_next_look_ns(s);
 
-    WITH_QEMU_LOCK_GUARD(&s->lock) {
-        settling = s->settling;
-    }
-    if (settling) {
-        timer_mod(s->timer, llcsched_now_ns() + LLCSCHED_SETTLE_NS);
-    } else if (s->config.dynamic) {
-        timer_mod(s->timer, llcsched_now_ns() +
-                            s->config.interval_ms * (int64_t)SCALE_MS);
+    if (next) {
+        timer_mod(s->timer, next);
+    } else {
+        timer_del(s->timer);
     }
 }
 
