@@ -11,6 +11,9 @@
 
 #include "hw/sched/host-topology.h"
 
+#define CPU_DIR "/sys/devices/system/cpu"
+#define NODE_DIR "/sys/devices/system/node"
+
 /* Linux and the architectures know levels up to 4; one digit is plenty. */
 #define HOST_SYSFS_LEVEL_MAX 9
 
@@ -81,6 +84,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(HostSysfs, host_sysfs_free)
  */
 void host_sysfs_note(HostSysfs *sysfs, const char *topic, int err,
                      const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+/* A file that holds a CPU or node list: 0, or a negative errno. */
+int host_sysfs_list(HostSysfs *sysfs, int dir, const char *name,
+                    HostCpuSet *ret_set);
+
+/* The nodes' part of host_sysfs_read(). */
+void host_sysfs_read_nodes(HostSysfs *sysfs, const char *root);
 
 /* The node whose link cpu@cpu/nodeN exists, or -1. */
 int host_sysfs_node_link(const char *root, int cpu);

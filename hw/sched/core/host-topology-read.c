@@ -12,6 +12,7 @@
 
 #include <unistd.h>
 #include "host-file.h"
+#include "host-partition.h"
 #include "host-sysfs.h"
 #include "host-topology-int.h"
 
@@ -23,96 +24,12 @@
  */
 #define EFFICIENCY_CAPACITY 640
 
-/* Disjoint sets under construction; owner[cpu] is an index or -1. */
-typedef struct Partition {
-    int *owner;
-    GArray *sets;    /* of HostCpuSet */
-} Partition;
-
 /* The state of one build. */
 typedef struct Builder {
     HostSysfs *sysfs;
     HostTopology *host;
     const SysfsCache **claims; /* per CPU: the cache that is its LLC, or NULL */
 } Builder;
-
-static void partition_init(Partition *p, int n_cpus)
-{
-    p->owner = g_new(int, n_cpus);
-    for (int cpu = 0; cpu < n_cpus; cpu++) {
-        p->owner[cpu] = -1;
-    }
-    p->sets = g_array_new(FALSE, TRUE, sizeof(HostCpuSet));
-}
-
-static void partition_clear(Partition *p)
-{
-    g_free(p->owner);
-    g_array_unref(p->sets);
-}
-
-/*
- * Make what is still free of @claim, within @limit, a set of its own, and @cpu
- * its member in any case.  @cpu must be free.
- */
-static void partition_take(Partition *p, int cpu, const HostCpuSet *claim,
-                           const HostCpuSet *limit)
-{
-    HostCpuSet set = *claim;
-    int index = p->sets->len;
-
-    host_cpuset_and(&set, limit);
-    host_cpuset_add(&set, cpu);
-    HOST_CPUSET_FOREACH(member, &set) {
-        if (p->owner[member] >= 0) {
-            host_cpuset_remove(&set, member);
-        } else {
-            p->owner[member] = index;
-        }
-    }
-    g_array_append_val(p->sets, set);
-}
-
-static const HostCpuSet *partition_set(const Partition *p, int cpu)
-{
-    return &g_array_index(p->sets, HostCpuSet, p->owner[cpu]);
-}
-
-/* True if @claim, as far as it is online, is the set that @cpu is in. */
-static bool partition_agrees(const Partition *p, int cpu,
-                             const HostCpuSet *claim, const HostCpuSet *online)
-{
-    HostCpuSet set = *claim;
-
-    host_cpuset_and(&set, online);
-    return host_cpuset_equal(&set, partition_set(p, cpu));
-}
-
-/* Number the sets by their lowest CPU. */
-static void partition_sort(Partition *p, int n_cpus)
-{
-    g_autofree int *number = g_new(int, p->sets->len + 1);
-    GArray *sorted = g_array_new(FALSE, TRUE, sizeof(HostCpuSet));
-
-    for (guint i = 0; i < p->sets->len; i++) {
-        number[i] = -1;
-    }
-    for (int cpu = 0; cpu < n_cpus; cpu++) {
-        int old = p->owner[cpu];
-
-        if (old < 0) {
-            continue;
-        }
-        if (number[old] < 0) {
-            number[old] = sorted->len;
-            g_array_append_val(sorted,
-                               g_array_index(p->sets, HostCpuSet, old));
-        }
-        p->owner[cpu] = number[old];
-    }
-    g_array_unref(p->sets);
-    p->sets = sorted;
-}
 
 /* Does this cache serve more than one core, as @cpu's own files have it? */
 static bool cache_spans_cores(const HostSysfs *sysfs, int cpu,

@@ -41,7 +41,8 @@ char *host_description_capture(const char *root, GError **err);
 
 /*
  * Read a host from @path: a folder (a root with sys/ in it) or a description
- * file, which is built into a temporary tree and read back.
+ * file, which is built into a temporary tree (in $TMPDIR, else in memory in
+ * /dev/shm, else in the system's folder), read back and removed.
  */
 HostTopology *host_description_load_host(const char *path, GError **err);
 

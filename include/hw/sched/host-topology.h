@@ -24,18 +24,24 @@ typedef enum HostCpuKind {
     HOST_CPU_EFFICIENCY,  /* named by the cpu_atom or cpu_lowpower PMU */
 } HostCpuKind;
 
-/* One logical CPU.  Indexes are into the arrays of HostTopology, -1: none. */
+/*
+ * One logical CPU.  Indexes are into the arrays of HostTopology; an online CPU
+ * has a core, an LLC and a node, an offline one has -1 for each.
+ *
+ * @capacity is the kernel's cpu_capacity.  Where a hybrid host has none, that
+ * of efficiency CPUs is an assumption (640), which has the order right.
+ */
 typedef struct HostCpu {
     bool online;
     int core;
     int llc;
     int node;
-    int package;       /* the kernel's physical_package_id, may be sparse */
+    int package;       /* the kernel's physical_package_id, sparse; -1: none */
     unsigned capacity; /* 1..HOST_CAPACITY_MAX, the largest CPU has the most */
     HostCpuKind kind;
 } HostCpu;
 
-/* One physical core: its online SMT siblings. */
+/* One physical core: its online SMT siblings, all in one LLC. */
 typedef struct HostCore {
     HostCpuSet cpus;
     int llc;
@@ -46,7 +52,9 @@ typedef struct HostCore {
 
 /*
  * One last-level cache: the highest data or unified cache that its CPUs have,
- * or, where the kernel shows no shared cache, the whole package (@level 0).
+ * or, where the kernel shows no shared cache, the whole package (@level 0; the
+ * node where there is no package number).  The LLCs are a partition of the
+ * online CPUs.  One may span nodes (Intel's sub-NUMA clusters).
  */
 typedef struct HostLlc {
     HostCpuSet cpus;   /* online CPUs only */
