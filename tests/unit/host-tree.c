@@ -264,6 +264,9 @@ void host_tree_assert_sound(const HostTopology *host)
         last = host->nodes[i].id;
         in_nodes += host_cpuset_count(&host->nodes[i].cpus);
         g_assert_cmpint(host_topology_distance(host, i, i), ==, 10);
+        for (int j = 0; j < host->n_nodes; j++) {
+            g_assert_cmpint(host_topology_distance(host, i, j), >=, 10);
+        }
     }
     /* Each CPU is in the set it names, so equal sums make partitions. */
     g_assert_cmpint(in_cores, ==, online);

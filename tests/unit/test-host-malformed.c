@@ -381,6 +381,71 @@ static void test_denied_is_told_apart_from_absent(void)
     g_test_trap_assert_passed();
 }
 
+/* What AppArmor's profile for libvirt's guests leaves: the CPU lists, nodes. */
+static void denied_everywhere_child(void)
+{
+    char *dir = host_tree_build(small);
+    g_autoptr(HostTopology) host = NULL;
+
+    for (int cpu = 0; cpu < 8; cpu++) {
+        g_autofree char *cache = g_strdup_printf("cpu/cpu%d/cache", cpu);
+        g_autofree char *core = g_strdup_printf("cpu/cpu%d/topology", cpu);
+
+        deny(dir, cache);
+        deny(dir, core);
+    }
+    host = host_tree_read(dir);
+    host_tree_assert_sound(host);
+    g_assert_cmpint(host->n_cores, ==, 8);
+    g_assert_cmpint(host->n_llcs, ==, 2);
+    g_assert_cmpint(host->llcs[0].level, ==, 0);
+    host_tree_assert_cpus(&host->llcs[1].cpus, "4-7");
+    g_assert_true(host_tree_has_note(host, "cpu0/cache: Permission denied "
+                                     "(and 7 more like it)"));
+    g_assert_true(host_tree_has_note(host, "its node is taken"));
+    host_tree_free(dir);
+}
+
+static void test_denied_everywhere_leaves_the_nodes(void)
+{
+    if (g_test_subprocess()) {
+        g_assert_true(become_nobody());
+        denied_everywhere_child();
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_passed();
+}
+
+static void test_file_in_a_folders_place(void)
+{
+    static const char *const folders[] = {
+        "cpu/cpu0", "cpu/cpu0/cache", "cpu/cpu0/topology",
+        "cpu/cpu5/cache/index3", "node/node0", "node", "cpu",
+    };
+    GError *err = NULL;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
+        char *dir = host_tree_build(small);
+        g_autoptr(HostTopology) host = NULL;
+
+        g_test_message("%s", folders[i]);
+        host_tree_remove(dir, folders[i]);
+        host_tree_put(dir, folders[i], "0-7\n", -1);
+        check_tree(dir);
+        host = host_topology_read(dir, &err);
+        if (!strcmp(folders[i], "cpu")) {
+            g_assert_error(err, HOST_TOPOLOGY_ERROR,
+                           HOST_TOPOLOGY_ERROR_MISSING);
+            g_clear_error(&err);
+        } else {
+            g_assert_true(host_tree_has_note(host, "Not a directory"));
+            g_assert_cmpint(host->n_llcs, ==, 2);
+        }
+        host_tree_free(dir);
+    }
+}
+
 static void test_notes_are_bounded(void)
 {
     char *dir = host_tree_build(small);
@@ -420,6 +485,10 @@ int main(int argc, char **argv)
                     test_random_mutations);
     g_test_add_func("/malformed/denied-is-told-apart-from-absent",
                     test_denied_is_told_apart_from_absent);
+    g_test_add_func("/malformed/denied-everywhere-leaves-the-nodes",
+                    test_denied_everywhere_leaves_the_nodes);
+    g_test_add_func("/malformed/file-in-a-folders-place-is-harmless",
+                    test_file_in_a_folders_place);
     g_test_add_func("/malformed/notes-are-bounded", test_notes_are_bounded);
     result = g_test_run();
     g_free(big_file);
