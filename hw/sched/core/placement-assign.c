@@ -17,6 +17,9 @@
 /* Groups times LLCs times homes, about 10 ns each: some ms. */
 #define HOMES_WORK_MAX 500000
 
+/* Groups that are split though they would fit, where others are folded. */
+#define FORCED_MAX 4
+
 typedef enum Stage {
     STAGE_APART,    /* each group its own: one LLC if it fits one */
     STAGE_FOLD,     /* groups share LLCs, none of which is overfull */
@@ -29,8 +32,20 @@ typedef struct Search {
     PlacementCtx *ctx;
     int *fitting, *oversize;
     int n_fitting, n_oversize, n_usable;
-    int *llcs; /* scratch: one set */
+    int n_forced; /* of oversize: would fit an LLC, but none is left */
+    int *llcs;    /* scratch: one set */
 } Search;
+
+/*
+ * One way to run a stage.  Where LLCs are unequal, or groups are bound to
+ * different places, what is best cannot be known before: all are tried.
+ */
+typedef struct Try {
+    int home;
+    bool small_first;   /* small groups choose before large ones */
+    bool tight;         /* sets of small LLCs, folds onto large ones */
+    bool apart;         /* groups bound elsewhere do not share an LLC */
+} Try;
 
 static Assignment *assignment_new(const PlacementCtx *ctx)
 {
@@ -52,69 +67,12 @@ void placement_assignment_free(Assignment *a)
     }
 }
 
-/* The need of @groups that are folded: where the first belongs, they do. */
-static void fold_need(PlacementNeed *sum, const PlacementNeed *need)
-{
-    if (!sum->n_groups) {
-        *sum = *need;
-        return;
-    }
-    sum->demand += need->demand;
-    sum->threads += need->threads;
-    sum->n_vcpus += need->n_vcpus;
-    sum->n_cores += need->n_cores;
-    sum->n_groups++;
-    sum->n_oversize += need->n_oversize;
-}
-
-/* Runs are numbered below the sum of groups and LLCs, not without gaps. */
-static void evaluate(Search *s, Assignment *a, int home)
-{
-    const PlacementCtx *ctx = s->ctx;
-    g_autofree PlacementNeed *runs = g_new0(PlacementNeed, ctx->n_groups + 1);
-    g_autofree int *start = g_new0(int, ctx->n_groups + 2);
-    g_autofree int *llcs = g_new(int, MAX(ctx->n_rooms, 1));
-    g_autofree int *fill = NULL;
-    int i;
-
-    for (i = 0; i < ctx->n_rooms; i++) {
-        if (a->owner[i] >= 0) {
-            start[a->owner[i] + 1]++;
-        }
-    }
-    for (i = 0; i < ctx->n_groups; i++) {
-        start[i + 1] += start[i];
-    }
-    fill = g_memdup2(start, (ctx->n_groups + 1) * sizeof(int));
-    for (i = 0; i < ctx->n_rooms; i++) {
-        if (a->owner[i] >= 0) {
-            llcs[fill[a->owner[i]]++] = i;
-        }
-    }
-    memset(&a->cost, 0, sizeof(a->cost));
-    for (i = 0; i < ctx->n_groups; i++) {
-        if (a->run_of[i] >= 0) {
-            fold_need(&runs[a->run_of[i]], &ctx->groups[i]);
-        } else if (ctx->groups[i].n_vcpus) {
-            a->cost.part[COST_UNPLACED]++;
-        }
-    }
-    for (i = 0; i < ctx->n_groups; i++) {
-        if (runs[i].n_groups) {
-            PlacementCost cost = placement_set_cost(ctx, &runs[i],
-                                                    &llcs[start[i]],
-                                                    start[i + 1] - start[i],
-                                                    home);
-            placement_cost_add(&a->cost, &cost);
-        }
-    }
-}
-
 /* A set of its own for run @run.  False, and nothing done, if none is left. */
-static bool take_set(Search *s, const PlacementNeed *need, int run, int home,
-                     Assignment *a)
+static bool take_set(Search *s, const PlacementNeed *need, int run,
+                     const Try *t, Assignment *a)
 {
-    int i, n = placement_choose_set(s->ctx, need, home, a->owner, s->llcs);
+    int i, n = placement_choose_set(s->ctx, need, t->home, t->tight, a->owner,
+                                    s->llcs);
 
     for (i = 0; i < n; i++) {
         a->owner[s->llcs[i]] = run;
@@ -123,91 +81,111 @@ static bool take_set(Search *s, const PlacementNeed *need, int run, int home,
 }
 
 /* Each of @groups a set of its own; those already placed are passed over. */
-static bool take_sets(Search *s, const int *groups, int n, int home,
+static void take_sets(Search *s, const int *groups, int n, const Try *t,
                       Assignment *a)
 {
-    bool all = true;
     int i;
 
     for (i = 0; i < n; i++) {
         int g = groups[i];
 
-        if (a->run_of[g] >= 0) {
-            continue;
-        }
-        if (take_set(s, &s->ctx->groups[g], g, home, a)) {
+        if (a->run_of[g] < 0 && take_set(s, &s->ctx->groups[g], g, t, a)) {
             a->run_of[g] = g;
-        } else {
-            all = false;
         }
     }
-    return all;
 }
 
-/*
- * The large groups and the small ones compete for LLCs where these are
- * unequal; which kind should choose first cannot be known: both are tried.
- */
-static void stage_apart(Search *s, int home, bool small_first, bool split,
-                        Assignment *a)
+static void stage_apart(Search *s, const Try *t, bool split, Assignment *a)
 {
-    if (small_first) {
-        placement_match(s->ctx, s->fitting, s->n_fitting, home, a);
+    if (t->small_first) {
+        placement_match(s->ctx, s->fitting, s->n_fitting, t->home, a);
     }
-    take_sets(s, s->oversize, s->n_oversize, home, a);
-    if (!small_first) {
-        placement_match(s->ctx, s->fitting, s->n_fitting, home, a);
+    take_sets(s, s->oversize, s->n_oversize, t, a);
+    if (!t->small_first) {
+        placement_match(s->ctx, s->fitting, s->n_fitting, t->home, a);
     }
     if (split) {
-        take_sets(s, s->fitting, s->n_fitting, home, a);
+        take_sets(s, s->fitting, s->n_fitting, t, a);
     }
 }
 
-/* The large groups as @n_runs runs with a set each, the small ones folded. */
-static bool try_fold(Search *s, int home, int n_runs, unsigned limit,
-                     Assignment *a)
+static void assignment_reset(const PlacementCtx *ctx, Assignment *a)
 {
-    PlacementCtx *ctx = s->ctx;
+    memset(a->run_of, -1, ctx->n_groups * sizeof(int));
+    memset(a->owner, -1, ctx->n_rooms * sizeof(int));
+}
+
+static void add_need(PlacementNeed *sum, const PlacementNeed *need)
+{
+    if (!sum->n_groups) {
+        sum->row = need->row;
+    }
+    sum->demand += need->demand;
+    sum->threads += need->threads;
+    sum->n_groups++;
+}
+
+/* The large groups as @n_runs runs with a set of LLCs each. */
+static bool place_large(Search *s, const Try *t, int n_runs, Assignment *a)
+{
     g_autofree PlacementNeed *runs = g_new0(PlacementNeed, n_runs + 1);
     int i;
 
-    memset(a->run_of, -1, ctx->n_groups * sizeof(int));
-    memset(a->owner, -1, ctx->n_rooms * sizeof(int));
     if (s->n_oversize) {
-        placement_fold_balanced(ctx, s->oversize, s->n_oversize, n_runs, a);
-        for (i = 0; i < s->n_oversize; i++) {
-            int g = s->oversize[i];
+        placement_fold_balanced(s->ctx, s->oversize, s->n_oversize, n_runs, a);
+    }
+    for (i = 0; i < s->n_oversize; i++) {
+        int g = s->oversize[i];
 
-            fold_need(&runs[a->run_of[g]], &ctx->groups[g]);
-        }
+        add_need(&runs[a->run_of[g]], &s->ctx->groups[g]);
     }
     for (i = 0; i < n_runs; i++) {
-        if (runs[i].n_groups && !take_set(s, &runs[i], i, home, a)) {
+        if (runs[i].n_groups && !take_set(s, &runs[i], i, t, a)) {
             return false;
         }
     }
-    return placement_fold_onto(ctx, s->fitting, s->n_fitting, home, limit,
-                               n_runs, a);
+    return true;
 }
 
-/* As many runs of large groups as can be had: bisection. */
-static bool stage_fold(Search *s, int home, unsigned limit, Assignment *a)
+static bool fold_small(Search *s, const Try *t, int first_run, unsigned limit,
+                       Assignment *a)
+{
+    return placement_fold_onto(s->ctx, s->fitting, s->n_fitting, t->home,
+                               t->apart, t->tight, limit, first_run, a);
+}
+
+static bool try_fold(Search *s, const Try *t, int n_runs, unsigned limit,
+                     Assignment *a)
+{
+    assignment_reset(s->ctx, a);
+    if (t->small_first) {
+        return fold_small(s, t, n_runs, limit, a) &&
+               place_large(s, t, n_runs, a);
+    }
+    return place_large(s, t, n_runs, a) && fold_small(s, t, n_runs, limit, a);
+}
+
+/*
+ * As many runs of large groups as can be had: bisection.  Not if some of them
+ * are large only because nothing is left for them: these share with nobody.
+ */
+static bool stage_fold(Search *s, const Try *t, unsigned limit, Assignment *a)
 {
     int low = 0, high = s->n_oversize;
 
-    if (try_fold(s, home, high, limit, a)) {
+    if (try_fold(s, t, high, limit, a)) {
         return true;
     }
-    while (low + 1 < high) {
+    while (low + 1 < high && !s->n_forced) {
         int middle = low + (high - low) / 2;
 
-        if (try_fold(s, home, middle, limit, a)) {
+        if (try_fold(s, t, middle, limit, a)) {
             low = middle;
         } else {
             high = middle;
         }
     }
-    return low && try_fold(s, home, low, limit, a);
+    return low && try_fold(s, t, low, limit, a);
 }
 
 static uint64_t demand_of(const Search *s, const int *groups, int n)
@@ -242,49 +220,61 @@ static void share_out(Search *s, int home, Assignment *a)
     }
 }
 
-/* No bound on how full an LLC gets but that of the arithmetic. */
-static void stage_overfill(Search *s, int home, Assignment *a)
+/* Everything on everything: there is not even one LLC for each size. */
+static void all_on_all(Search *s, Assignment *a)
 {
-    unsigned limit = 1000 * (s->n_fitting + 1);
-    int first_run = 0;
+    int i;
 
-    if (stage_fold(s, home, limit, a)) {
-        return;
+    for (i = 0; i < s->ctx->n_groups; i++) {
+        a->run_of[i] = s->ctx->groups[i].n_vcpus ? 0 : -1;
     }
-    memset(a->run_of, -1, s->ctx->n_groups * sizeof(int));
-    memset(a->owner, -1, s->ctx->n_rooms * sizeof(int));
-    if (s->n_oversize && s->n_usable > 1) {
-        share_out(s, home, a);
-        first_run = 1;
-    }
-    if (!placement_fold_onto(s->ctx, s->fitting, s->n_fitting, home, limit,
-                             first_run, a)) {
-        memset(a->run_of, -1, s->ctx->n_groups * sizeof(int));
-        memset(a->owner, -1, s->ctx->n_rooms * sizeof(int));
+    for (i = 0; i < s->ctx->n_rooms; i++) {
+        a->owner[i] = s->ctx->rooms[i].usable ? 0 : -1;
     }
 }
 
-static Assignment *run_stage(Search *s, Stage stage, int home,
-                             bool small_first)
+/* No bound on how full an LLC gets but that of the arithmetic. */
+static void stage_overfill(Search *s, const Try *t, Assignment *a)
+{
+    unsigned limit = G_MAXUINT;
+    int first_run = 0;
+
+    if (stage_fold(s, t, limit, a)) {
+        return;
+    }
+    assignment_reset(s->ctx, a);
+    if (s->n_forced) {
+        return;
+    }
+    if (s->n_oversize && s->n_usable > 1) {
+        share_out(s, t->home, a);
+        first_run = 1;
+    }
+    if ((s->n_oversize && !first_run) ||
+        !fold_small(s, t, first_run, limit, a)) {
+        all_on_all(s, a);
+    }
+}
+
+static Assignment *run_stage(Search *s, Stage stage, const Try *t)
 {
     Assignment *a = assignment_new(s->ctx);
 
     switch (stage) {
     case STAGE_APART:
     case STAGE_SPLIT:
-        stage_apart(s, home, small_first, stage == STAGE_SPLIT, a);
+        stage_apart(s, t, stage == STAGE_SPLIT, a);
         break;
     case STAGE_FOLD:
-        if (!stage_fold(s, home, 1000, a)) {
-            memset(a->run_of, -1, s->ctx->n_groups * sizeof(int));
-            memset(a->owner, -1, s->ctx->n_rooms * sizeof(int));
+        if (!stage_fold(s, t, 1000, a)) {
+            assignment_reset(s->ctx, a);
         }
         break;
     case STAGE_OVERFILL:
-        stage_overfill(s, home, a);
+        stage_overfill(s, t, a);
         break;
     }
-    evaluate(s, a, home);
+    placement_evaluate(s->ctx, t->home, a);
     return a;
 }
 
@@ -355,28 +345,38 @@ static bool has_unbound(const Search *s)
     return false;
 }
 
-/* The best assignment of @stage over all homes. */
+/* The best assignment of @stage over all homes and ways. */
 static Assignment *best_of_stage(Search *s, Stage stage)
 {
     g_autofree Home *homes = g_new(Home, s->ctx->n_nodes);
-    bool mixed = s->n_fitting && s->n_oversize;
-    int n = has_unbound(s) ? list_homes(s, homes) : 1;
+    bool folds = stage == STAGE_FOLD || stage == STAGE_OVERFILL;
+    int n = list_homes(s, homes);
     Assignment *best = NULL;
-    int i;
+    int i, way;
 
-    if (!has_unbound(s)) {
-        homes[0].node = 0;
+    if (!has_unbound(s) && !folds) {
+        n = 1;
     }
-    for (i = 0; i < (mixed ? 2 : 1) * n; i++) {
-        Assignment *a = run_stage(s, stage, homes[i % n].node, i >= n);
+    for (i = 0; i < n; i++) {
+        for (way = 0; way < 8; way++) {
+            Try t = { .home = homes[i].node, .small_first = way & 1,
+                      .tight = way & 2, .apart = !(way & 4) };
+            Assignment *a;
 
-        if (!best || placement_cost_less(&a->cost, &best->cost)) {
-            placement_assignment_free(best);
-            best = a;
-        } else {
-            placement_assignment_free(a);
+            if ((t.small_first && (!s->n_fitting || !s->n_oversize)) ||
+                (t.tight && !s->ctx->unequal) || (!t.apart && !folds)) {
+                continue;
+            }
+            a = run_stage(s, stage, &t);
+            if (!best || placement_cost_less(&a->cost, &best->cost)) {
+                placement_assignment_free(best);
+                best = a;
+            } else {
+                placement_assignment_free(a);
+            }
         }
     }
+    placement_polish(s->ctx, best);
     return best;
 }
 
@@ -417,6 +417,95 @@ static bool is_complete(const Assignment *a)
     return a && a->cost.part[COST_UNPLACED] == 0;
 }
 
+/* Treat the group at @i of the fitting ones as large. */
+static void force_large(Search *s, int i)
+{
+    int g = s->fitting[i], j = s->n_oversize++;
+
+    memmove(&s->fitting[i], &s->fitting[i + 1],
+            (--s->n_fitting - i) * sizeof(int));
+    while (j > 0 && s->oversize[j - 1] > g) {
+        s->oversize[j] = s->oversize[j - 1];
+        j--;
+    }
+    s->oversize[j] = g;
+    s->n_forced++;
+}
+
+/* The cheaper of two, either of which may be NULL; the other is freed. */
+static Assignment *cheaper(Assignment *a, Assignment *b)
+{
+    if (!a || (b && placement_cost_less(&b->cost, &a->cost))) {
+        placement_assignment_free(a);
+        return b;
+    }
+    placement_assignment_free(b);
+    return a;
+}
+
+/*
+ * Neither folding nor splitting alone does: split as few as can be, the last
+ * ones, and fold the rest.  Of STAGE_OVERFILL, the best of these.
+ */
+static Assignment *split_and_fold(PlacementCtx *ctx, Stage stage)
+{
+    Assignment *a = NULL;
+    Search s;
+
+    search_init(&s, ctx);
+    while (s.n_fitting && s.n_forced < FORCED_MAX &&
+           (stage == STAGE_OVERFILL || !is_complete(a))) {
+        force_large(&s, s.n_fitting - 1);
+        a = cheaper(a, best_of_stage(&s, stage));
+    }
+    search_clear(&s);
+    return a;
+}
+
+/* Each group, large or not, on one LLC: the shortage is small or even. */
+static Assignment *fold_all(PlacementCtx *ctx)
+{
+    Assignment *a;
+    Search s;
+    int g;
+
+    search_init(&s, ctx);
+    s.n_fitting = s.n_oversize = 0;
+    for (g = 0; g < ctx->n_groups; g++) {
+        if (ctx->groups[g].n_vcpus) {
+            s.fitting[s.n_fitting++] = g;
+        }
+    }
+    a = best_of_stage(&s, STAGE_OVERFILL);
+    search_clear(&s);
+    return a;
+}
+
+static Assignment *overfill(Search *s)
+{
+    Assignment *a = best_of_stage(s, STAGE_OVERFILL);
+
+    a = cheaper(a, split_and_fold(s->ctx, STAGE_OVERFILL));
+    return s->n_oversize ? cheaper(a, fold_all(s->ctx)) : a;
+}
+
+static Assignment *try_stages(Search *s, bool partial)
+{
+    bool too_many = s->n_fitting + s->n_oversize > s->n_usable;
+    Assignment *a = NULL;
+    Stage stage;
+
+    for (stage = STAGE_APART; stage <= STAGE_SPLIT && !is_complete(a);
+         stage++) {
+        if (too_many && stage != STAGE_FOLD && !partial) {
+            continue;
+        }
+        placement_assignment_free(a);
+        a = best_of_stage(s, stage);
+    }
+    return a;
+}
+
 /*
  * Search among the usable LLCs.  With @partial, groups that cannot be taken
  * stay unplaced; with @must, something is found whatever it costs; else NULL
@@ -424,24 +513,17 @@ static bool is_complete(const Assignment *a)
  */
 static Assignment *search(PlacementCtx *ctx, bool partial, bool must)
 {
-    Assignment *a = NULL;
-    Stage stage;
+    Assignment *a;
     Search s;
 
     search_init(&s, ctx);
-    for (stage = STAGE_APART; stage <= STAGE_SPLIT && !is_complete(a);
-         stage++) {
-        bool too_many = s.n_fitting + s.n_oversize > s.n_usable;
-
-        if (too_many && stage != STAGE_FOLD && !partial) {
-            continue;
-        }
-        placement_assignment_free(a);
-        a = best_of_stage(&s, stage);
+    a = try_stages(&s, partial);
+    if (!is_complete(a)) {
+        a = cheaper(a, split_and_fold(ctx, STAGE_FOLD));
     }
     if (!is_complete(a) && !partial) {
         placement_assignment_free(a);
-        a = must ? best_of_stage(&s, STAGE_OVERFILL) : NULL;
+        a = must ? overfill(&s) : NULL;
     }
     search_clear(&s);
     return a;

@@ -61,8 +61,8 @@ static int64_t sum_reach(const PlacementCtx *ctx, int row, const int *llcs,
  * Bound: the way from each LLC to the memory.  Else the way from each LLC to
  * the group's best node of those it is on, and from there to the VM's home.
  */
-static int64_t set_distance(const PlacementCtx *ctx, const PlacementNeed *need,
-                            const int *llcs, int n, int home)
+int64_t placement_distance(const PlacementCtx *ctx, const PlacementNeed *need,
+                           const int *llcs, int n, int home)
 {
     int64_t best = INT64_MAX;
     int i, last = -1;
@@ -83,39 +83,35 @@ static int64_t set_distance(const PlacementCtx *ctx, const PlacementNeed *need,
     return best;
 }
 
-static int64_t set_room(const PlacementCtx *ctx, const int *llcs, int n)
-{
-    int64_t sum = 0;
-    int i;
-
-    for (i = 0; i < n; i++) {
-        sum += ctx->rooms[llcs[i]].room;
-    }
-    return sum;
-}
-
 /*
- * Milli-cores of this VM and of others above the room of the LLCs.  Several
- * groups on one LLC are held to PLACEMENT_FILL_PERCENT of it, at least a core.
+ * What the VM itself puts above the room of its LLCs, and above the part of
+ * it, at least a core, to which LLCs are filled that several groups share.
  */
-static int64_t set_excess(const PlacementCtx *ctx, const PlacementNeed *need,
-                          const int *llcs, int n)
+static void add_fill(const PlacementCtx *ctx, const PlacementNeed *need,
+                     const int *llcs, int n, PlacementCost *cost)
 {
-    int64_t total = set_room(ctx, llcs, n);
-    int64_t sum = 0;
+    int64_t room = 0, threads = 0, limit = 0, excess = 0;
     int i;
 
     for (i = 0; i < n; i++) {
-        const PlacementRoom *room = &ctx->rooms[llcs[i]];
-        int64_t limit = room->room;
-        int64_t load = need->demand * limit / total + room->others;
+        int64_t here = ctx->rooms[llcs[i]].room;
 
-        if (need->n_groups > 1) {
-            limit = MIN(limit, MAX(1000, limit * PLACEMENT_FILL_PERCENT / 100));
-        }
-        sum += MAX(0, load - limit);
+        room += here;
+        threads += ctx->rooms[llcs[i]].thread_room;
+        limit += MIN(here, MAX(1000, here * PLACEMENT_FILL_PERCENT / 100));
     }
-    return sum;
+    for (i = 0; i < n; i++) {
+        const PlacementRoom *r = &ctx->rooms[llcs[i]];
+
+        excess += MAX(0, need->demand * (int64_t)r->room / room + r->others -
+                         (int64_t)r->room);
+    }
+    cost->part[COST_OVERFULL] = MAX(0, need->demand - room) +
+                                MAX(0, need->threads - threads);
+    cost->part[COST_EXCESS] = excess;
+    if (need->n_groups > 1) {
+        cost->part[COST_CROWDED] = MAX(0, need->demand - limit);
+    }
 }
 
 static bool was_on(const PlacementNeed *need, int llc)
@@ -168,8 +164,9 @@ PlacementCost placement_set_cost(const PlacementCtx *ctx,
     cost.part[COST_FOLDED] = need->n_groups - 1;
     cost.part[COST_LLCS] = (int64_t)n * need->n_groups;
     cost.part[COST_DISTANCE] = need->n_groups *
-                               set_distance(ctx, need, llcs, n, home);
-    cost.part[COST_EXCESS] = set_excess(ctx, need, llcs, n);
+                               placement_distance(ctx, need, llcs, n,
+                                                  home);
+    add_fill(ctx, need, llcs, n, &cost);
     cost.part[COST_TIE] = set_tie(ctx, need, llcs, n, &rank, &hash);
     cost.part[COST_HASH] = hash;
     cost.part[asked ? COST_EXCESS : COST_TIE] += rank << 40;
@@ -283,4 +280,6 @@ void placement_order_init(PlacementCtx *ctx)
     ctx->by_room = g_new(int, n);
     list_rooms(ctx, ctx->by_room);
     g_qsort_with_data(ctx->by_room, n, sizeof(int), compare_room, &key);
+    ctx->unequal = ctx->rooms[ctx->by_room[0]].room !=
+                   ctx->rooms[ctx->by_room[n - 1]].room;
 }

@@ -20,7 +20,8 @@ typedef struct Fold {
     int n;
     const int *llcs;
     int n_llcs;
-    unsigned *largest;  /* per group: the largest demand from here on */
+    PlacementNeed *largest; /* per group: the most of those from here on */
+    bool eager;         /* no LLC stays empty for nothing */
     int *slot;          /* result: per group, index into llcs */
 } Fold;
 
@@ -41,14 +42,16 @@ static bool enough_left(const Fold *f, int from, int i)
         return false;
     }
     for (l = from; l < f->n_llcs && left < wanted; l++) {
-        left += f->ctx->rooms[f->llcs[l]].room >= f->largest[i];
+        left += placement_room_takes(&f->ctx->rooms[f->llcs[l]],
+                                     &f->largest[i]);
     }
     return left >= wanted;
 }
 
 /*
- * Fill up to @limit (per mille of the room).  A new LLC is begun early if the
- * groups that follow can then have one each: none stays empty for nothing.
+ * Fill up to @limit (per mille of the room).  If eager, a new LLC is begun
+ * early where the groups that follow can then have one each.  Above 1000 LLCs
+ * are overfull anyway, and none is too small for a group.
  */
 static bool fill(const Fold *f, uint64_t limit)
 {
@@ -59,7 +62,7 @@ static bool fill(const Fold *f, uint64_t limit)
     for (i = 0; i < f->n; i++) {
         const PlacementNeed *need = &f->ctx->groups[f->groups[i]];
 
-        if (!empty && enough_left(f, slot + 1, i)) {
+        if (f->eager && !empty && enough_left(f, slot + 1, i)) {
             slot++;
             empty = true;
         }
@@ -73,7 +76,7 @@ static bool fill(const Fold *f, uint64_t limit)
             if (empty) {
                 demand = threads = 0;
             }
-            if (placement_room_takes(room, need) &&
+            if ((limit > 1000 || placement_room_takes(room, need)) &&
                 within(room, demand + need->demand, threads + need->threads,
                        limit)) {
                 break;
@@ -87,13 +90,13 @@ static bool fill(const Fold *f, uint64_t limit)
     return true;
 }
 
-/* The least limit that @f can keep, at most @max; 0 if it cannot keep it. */
-static unsigned least_limit(const Fold *f, unsigned max)
+/* Fill with the least limit that can be kept.  False if @max cannot be. */
+static bool keep_least_limit(const Fold *f, unsigned max)
 {
     unsigned low = 0, high = max;
 
     if (!fill(f, max)) {
-        return 0;
+        return false;
     }
     while (low + 1 < high) {
         unsigned middle = low + (high - low) / 2;
@@ -104,8 +107,7 @@ static unsigned least_limit(const Fold *f, unsigned max)
             low = middle;
         }
     }
-    fill(f, high);
-    return high;
+    return fill(f, high);
 }
 
 typedef struct RoomOrder {
@@ -122,45 +124,40 @@ static gint compare_larger(gconstpointer pa, gconstpointer pb, gpointer opaque)
 }
 
 /*
- * Cut @groups onto @llcs, as near-first order has them or largest first,
- * whichever fills less.  Run numbers start at *@run, which moves on.
+ * Cut @groups onto @llcs in their order, or @by_size, the largest first.  Run
+ * numbers start at *@run, which moves on.
  */
 static bool fold_class(const PlacementCtx *ctx, const int *groups, int n,
-                       const int *llcs, int n_llcs, unsigned max, int *run,
-                       Assignment *a)
+                       int *llcs, int n_llcs, bool by_size, unsigned max,
+                       int *run, Assignment *a)
 {
-    g_autofree unsigned *largest = g_new(unsigned, n + 1);
+    g_autofree PlacementNeed *largest = g_new0(PlacementNeed, n + 1);
     g_autofree int *slot = g_new(int, n);
-    g_autofree int *sorted = g_memdup2(llcs, n_llcs * sizeof(int));
     Fold f = { .ctx = ctx, .groups = groups, .n = n, .llcs = llcs,
-               .n_llcs = n_llcs, .largest = largest, .slot = slot };
-    Fold by_size = f;
+               .n_llcs = n_llcs, .largest = largest, .slot = slot,
+               .eager = true };
     RoomOrder key = { .ctx = ctx };
-    unsigned limit, size_limit;
-    bool unequal;
     int i;
 
-    largest[n] = 0;
     for (i = n - 1; i >= 0; i--) {
-        largest[i] = MAX(largest[i + 1], ctx->groups[groups[i]].demand);
+        const PlacementNeed *need = &ctx->groups[groups[i]];
+
+        largest[i].demand = MAX(largest[i + 1].demand, need->demand);
+        largest[i].threads = MAX(largest[i + 1].threads, need->threads);
     }
-    g_qsort_with_data(sorted, n_llcs, sizeof(int), compare_larger, &key);
-    by_size.llcs = sorted;
-    unequal = n_llcs && ctx->rooms[sorted[0]].room !=
-                        ctx->rooms[sorted[n_llcs - 1]].room;
-    size_limit = unequal ? least_limit(&by_size, max) : 0;
-    limit = least_limit(&f, max);
-    if (!limit && !size_limit) {
-        return false;
+    if (by_size) {
+        g_qsort_with_data(llcs, n_llcs, sizeof(int), compare_larger, &key);
     }
-    if (!limit || (size_limit && size_limit < limit)) {
-        least_limit(&by_size, max);
-        f.llcs = sorted;
+    if (!keep_least_limit(&f, max)) {
+        f.eager = false;
+        if (!keep_least_limit(&f, max)) {
+            return false;
+        }
     }
     for (i = 0; i < n; i++) {
         *run += i == 0 || slot[i] != slot[i - 1];
         a->run_of[groups[i]] = *run - 1;
-        a->owner[f.llcs[slot[i]]] = *run - 1;
+        a->owner[llcs[slot[i]]] = *run - 1;
     }
     return true;
 }
@@ -229,29 +226,30 @@ static int count_classes(const PlacementCtx *ctx, const int *groups, int n)
 
 /* Each class (groups bound to one place) gets LLCs near to it by its demand. */
 static bool fold_classes(const PlacementCtx *ctx, const int *groups, int n,
-                         int home, unsigned limit, int run, bool *taken,
-                         int n_free, Assignment *a)
+                         int home, bool apart, bool by_size, unsigned limit,
+                         int run, bool *taken, int n_free, Assignment *a)
 {
     g_autofree int *llcs = g_new(int, MAX(n_free, 1));
     int classes = count_classes(ctx, groups, n);
     uint64_t left = sum_demand(ctx, groups, n);
-    bool apart = classes <= n_free;
     int i = 0;
+
+    apart &= classes <= n_free;
 
     while (i < n) {
         int length = apart ? class_length(ctx, groups + i, n - i) : n;
         uint64_t demand = sum_demand(ctx, groups + i, length);
         int quota = n_free;
-        int got;
+        int row, got;
 
         if (apart && --classes > 0) {
             quota = (n_free * demand + left / 2) / left;
             quota = CLAMP(quota, 1, MIN(n_free - classes, length));
         }
-        got = take_near(ctx, apart ? placement_row(&ctx->groups[groups[i]],
-                                                   home) : home,
-                        quota, taken, llcs);
-        if (!fold_class(ctx, groups + i, length, llcs, got, limit, &run, a)) {
+        row = apart ? placement_row(&ctx->groups[groups[i]], home) : home;
+        got = take_near(ctx, row, quota, taken, llcs);
+        if (!fold_class(ctx, groups + i, length, llcs, got, by_size, limit,
+                        &run, a)) {
             return false;
         }
         left -= demand;
@@ -263,12 +261,13 @@ static bool fold_classes(const PlacementCtx *ctx, const int *groups, int n,
 
 /*
  * Put @groups, all of which fit some LLC, onto the free LLCs, none filled
- * above @limit per mille.  Runs are numbered from @first_run.  False, with @a
- * half done, if it cannot be.
+ * above @limit per mille of its room.  @apart: those bound to different places do not
+ * share.  @by_size: large LLCs before near ones.  Runs are numbered from
+ * @first_run.  False, with @a half done, if it cannot be.
  */
 bool placement_fold_onto(const PlacementCtx *ctx, const int *groups, int n,
-                         int home, unsigned limit, int first_run,
-                         Assignment *a)
+                         int home, bool apart, bool by_size, unsigned limit,
+                         int first_run, Assignment *a)
 {
     g_autofree int *sorted = NULL;
     g_autofree bool *taken = g_new0(bool, MAX(ctx->n_rooms, 1));
@@ -283,9 +282,11 @@ bool placement_fold_onto(const PlacementCtx *ctx, const int *groups, int n,
         n_free += !taken[l];
     }
     sorted = g_memdup2(groups, n * sizeof(int));
-    g_qsort_with_data(sorted, n, sizeof(int), compare_row, &key);
-    return fold_classes(ctx, sorted, n, home, limit, first_run, taken, n_free,
-                        a);
+    if (apart) {
+        g_qsort_with_data(sorted, n, sizeof(int), compare_row, &key);
+    }
+    return fold_classes(ctx, sorted, n, home, apart, by_size, limit, first_run,
+                        taken, n_free, a);
 }
 
 /* How many runs of at most @most milli-cores @groups make. */

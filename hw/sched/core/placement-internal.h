@@ -18,16 +18,18 @@
 #define PLACEMENT_SPREAD_WEIGHT 4
 
 /*
- * A cost, compared part by part in this order.  The first six are the written
- * cost of docs/devel/placement.rst, the last two break ties.
+ * A cost, compared part by part in this order: the written cost of
+ * docs/devel/placement.rst, and two parts that break ties.
  */
 typedef enum CostPart {
     COST_UNPLACED,  /* groups without LLCs of their own */
+    COST_OVERFULL,  /* milli-cores of this VM above the room of its LLCs */
     COST_SPLIT,     /* groups on more than one LLC */
     COST_FOLDED,    /* groups less the LLC sets that they have */
     COST_LLCS,      /* LLCs, summed over the groups */
+    COST_CROWDED,   /* milli-cores above what shared LLCs are filled to */
     COST_DISTANCE,  /* between nodes */
-    COST_EXCESS,    /* milli-cores above the room, see placement_excess() */
+    COST_EXCESS,    /* milli-cores above the room, those of others as well */
     COST_TIE,       /* preference, load of others, moves */
     COST_HASH,
     COST_PARTS,
@@ -70,6 +72,7 @@ typedef struct PlacementNeed {
 typedef struct Assignment {
     int *run_of;              /* per group, -1: not placed */
     int *owner;               /* per LLC: the run, -1: none */
+    int home;                 /* node for which the cost holds */
     PlacementCost cost;
 } Assignment;
 
@@ -87,6 +90,7 @@ typedef struct PlacementCtx {
     int n_groups;
     PlacementNeed *groups;    /* one per guest LLC */
     bool overcommitted;
+    bool unequal;             /* LLCs have different room */
 } PlacementCtx;
 
 /* placement-rooms.c */
@@ -106,6 +110,8 @@ void placement_needs_classify(PlacementCtx *ctx);
 bool placement_cost_less(const PlacementCost *a, const PlacementCost *b);
 void placement_cost_add(PlacementCost *sum, const PlacementCost *cost);
 void placement_cost_sub(PlacementCost *sum, const PlacementCost *cost);
+int64_t placement_distance(const PlacementCtx *ctx, const PlacementNeed *need,
+                           const int *llcs, int n, int home);
 PlacementCost placement_set_cost(const PlacementCtx *ctx,
                                  const PlacementNeed *need,
                                  const int *llcs, int n, int home);
@@ -117,14 +123,18 @@ bool placement_match(const PlacementCtx *ctx, const int *groups, int n,
 
 /* placement-set.c */
 int placement_choose_set(const PlacementCtx *ctx, const PlacementNeed *need,
-                         int home, const int *owner, int *llcs);
+                         int home, bool tight, const int *owner, int *llcs);
 
 /* placement-fold.c */
 void placement_fold_balanced(const PlacementCtx *ctx, const int *groups, int n,
                              int n_runs, Assignment *a);
 bool placement_fold_onto(const PlacementCtx *ctx, const int *groups, int n,
-                         int home, unsigned limit, int first_run,
-                         Assignment *a);
+                         int home, bool apart, bool by_size, unsigned limit,
+                         int first_run, Assignment *a);
+
+/* placement-polish.c */
+void placement_evaluate(const PlacementCtx *ctx, int home, Assignment *a);
+void placement_polish(const PlacementCtx *ctx, Assignment *a);
 
 /* placement-assign.c */
 Assignment *placement_assign(PlacementCtx *ctx);

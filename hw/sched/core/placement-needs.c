@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
+#include <string.h>
 #include "placement-internal.h"
 
 /*
@@ -63,10 +64,14 @@ static void recall(PlacementCtx *ctx, PlacementNeed *need, int vcpu)
     }
 }
 
-/* The distance from each node to the nearest node of @set (kernel numbers). */
-static void add_row(PlacementCtx *ctx, int row, const HostCpuSet *set)
+/*
+ * A row with the distance from each node to the nearest node of @set (kernel
+ * numbers), or the earlier one that says the same; its number.
+ */
+static int add_row(PlacementCtx *ctx, const HostCpuSet *set)
 {
     const HostTopology *host = ctx->in->host;
+    int row = ctx->n_rows;
     unsigned *reach = &ctx->reach[row * ctx->n_nodes];
     int n, m;
 
@@ -79,6 +84,13 @@ static void add_row(PlacementCtx *ctx, int row, const HostCpuSet *set)
             }
         }
     }
+    for (m = ctx->n_nodes; m < row; m++) {
+        if (!memcmp(reach, &ctx->reach[m * ctx->n_nodes],
+                    ctx->n_nodes * sizeof(*reach))) {
+            return m;
+        }
+    }
+    return ctx->n_rows++;
 }
 
 /* True if @set names a node that the host has. */
@@ -117,14 +129,12 @@ static void init_rows(PlacementCtx *ctx, int *ret_row_of_node, int *ret_memory)
     for (a = 0; a < in->guest->n_nodes; a++) {
         ret_row_of_node[a] = -1;
         if (names_node(host, &in->guest->node_binding[a])) {
-            ret_row_of_node[a] = ctx->n_rows;
-            add_row(ctx, ctx->n_rows++, &in->guest->node_binding[a]);
+            ret_row_of_node[a] = add_row(ctx, &in->guest->node_binding[a]);
         }
     }
     *ret_memory = -1;
     if (names_node(host, in->memory_nodes)) {
-        *ret_memory = ctx->n_rows;
-        add_row(ctx, ctx->n_rows++, in->memory_nodes);
+        *ret_memory = add_row(ctx, in->memory_nodes);
     }
 }
 

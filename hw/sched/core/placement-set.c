@@ -12,9 +12,6 @@
 /* Nodes that are tried as the middle of a group: the nearest to its home. */
 #define CENTERS_MAX 8
 
-/* Of the last step, over all groups and homes: about 10 ns each. */
-#define IMPROVE_STEPS_MAX 200000
-
 static bool is_free(const PlacementCtx *ctx, const int *owner, int llc)
 {
     return ctx->rooms[llc].usable && owner[llc] < 0;
@@ -116,11 +113,13 @@ static int list_centers(const PlacementCtx *ctx, int row, const int *owner,
     return n;
 }
 
-/* Swap single LLCs for free ones where that is cheaper. */
-static void improve(const PlacementCtx *ctx, const PlacementNeed *need,
-                    int home, const int *owner, int *llcs, int n)
+/*
+ * Exchange LLCs for smaller ones that still do, the smallest that there are:
+ * leaves the large ones to others.
+ */
+static void tighten(const PlacementCtx *ctx, const PlacementNeed *need,
+                    const int *owner, int *llcs, int n)
 {
-    PlacementCost best = placement_set_cost(ctx, need, llcs, n, home);
     g_autofree bool *mine = g_new0(bool, ctx->n_rooms);
     int i, p;
 
@@ -128,23 +127,22 @@ static void improve(const PlacementCtx *ctx, const PlacementNeed *need,
         mine[llcs[i]] = true;
     }
     for (i = 0; i < n; i++) {
-        for (p = 0; p < ctx->n_with_cpus; p++) {
+        for (p = ctx->n_with_cpus - 1; p >= 0; p--) {
             int old = llcs[i], llc = ctx->by_room[p];
-            PlacementCost cost;
 
+            if (ctx->rooms[llc].room >= ctx->rooms[old].room) {
+                break;
+            }
             if (mine[llc] || !is_free(ctx, owner, llc)) {
                 continue;
             }
             llcs[i] = llc;
-            cost = placement_set_cost(ctx, need, llcs, n, home);
-            if (set_takes(ctx, need, llcs, n) &&
-                placement_cost_less(&cost, &best)) {
+            if (set_takes(ctx, need, llcs, n)) {
                 mine[old] = false;
                 mine[llc] = true;
-                best = cost;
-            } else {
-                llcs[i] = old;
+                break;
             }
+            llcs[i] = old;
         }
     }
 }
@@ -171,16 +169,15 @@ static bool further(const PlacementCtx *ctx, int home, int a, int b)
 
 /*
  * Choose free LLCs for @need into @llcs (room for all LLCs); how many, or 0 if
- * all free ones together cannot take it.
+ * all free ones together cannot take it.  @tight: rather small than near.
  */
 int placement_choose_set(const PlacementCtx *ctx, const PlacementNeed *need,
-                         int home, const int *owner, int *llcs)
+                         int home, bool tight, const int *owner, int *llcs)
 {
     g_autofree int *trial = g_new(int, MAX(ctx->n_rooms, 1));
     int centers[CENTERS_MAX];
     PlacementCost best;
     bool in_node = false;
-    int64_t steps;
     int k, c, n_centers;
 
     k = choose_largest(ctx, need, owner, llcs);
@@ -211,9 +208,8 @@ int placement_choose_set(const PlacementCtx *ctx, const PlacementNeed *need,
         }
         in_node |= is_one_node(ctx, trial, k);
     }
-    steps = (int64_t)k * k * ctx->n_with_cpus * ctx->n_groups * ctx->n_nodes;
-    if (steps <= IMPROVE_STEPS_MAX) {
-        improve(ctx, need, home, owner, llcs, k);
+    if (tight) {
+        tighten(ctx, need, owner, llcs, k);
     }
     return k;
 }
