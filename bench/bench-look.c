@@ -231,7 +231,7 @@ static void rows_row(const Bench *bench, Look *look, const char *where,
         bench_fail("%s/proc has %d CPU rows, not %d", look->root,
                    look->sample->n_rows, min_rows);
     }
-    name = g_strdup_printf("- per CPU row of %s (%s; %d rows)",
+    name = g_strdup_printf("- per row of %s (%s; %d)",
                            look->sample->source == HOST_LOAD_STAT ?
                            "stat" : "stat + schedstat", where,
                            look->sample->n_rows);

@@ -1,0 +1,160 @@
+/*
+ * The speed of a guest with the object and without
+ *
+ * One guest that spins on two vCPUs gets the object and loses it, window by
+ * window, so that both sides are the same boot of the same process.  Each pair
+ * of windows is in the other order than the one before: what drifts cancels.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "bench-guest.h"
+#include "stats.h"
+
+#define N_VCPUS 2
+#define WINDOW_MS 1000
+
+/* A pair has two windows, and a change before each. */
+#define SECONDS_PER_PAIR 2.5
+
+/* Windows before the first pair. */
+#define WARM_UP 2
+
+/*
+ * On a busy machine the interval is too wide to be compared with its bounds:
+ * measure until it is this narrow, in per cent, but not longer than this many
+ * times as long.  That depends on the width alone, never on where it lies.
+ */
+#define NARROW 0.5
+#define PATIENCE 4
+#define ROUNDS 1000
+
+/* What the guest did in a window: rounds of its loops per ns ... */
+typedef struct Speed {
+    double per_cpu;     /* ... of CPU time that all of QEMU used */
+    double per_wall;    /* ... of the time that passed */
+} Speed;
+
+static void sample_all(const GuestVm *guest, VcpuSample *samples)
+{
+    for (int i = 0; i < N_VCPUS; i++) {
+        samples[i] = guest_vm_sample_vcpu(guest, i);
+    }
+}
+
+static Speed measure_window(const GuestVm *guest)
+{
+    VcpuSample before[N_VCPUS], after[N_VCPUS];
+    uint64_t others_ns = guest_vm_others_ns(guest);
+    Speed speed = { 0 };
+    double count = 0, cpu_ns = 0;
+
+    sample_all(guest, before);
+    bench_let_run(WINDOW_MS);
+    sample_all(guest, after);
+    others_ns = guest_vm_others_ns(guest) - others_ns;
+    for (int i = 0; i < N_VCPUS; i++) {
+        uint32_t rounds = after[i].count - before[i].count;
+
+        count += rounds;
+        cpu_ns += after[i].run_ns - before[i].run_ns;
+        speed.per_wall += rounds / (double)(after[i].when_ns -
+                                            before[i].when_ns);
+    }
+    speed.per_cpu = count / (cpu_ns + others_ns);
+    return speed;
+}
+
+/* A change comes before every window, so that all begin alike. */
+static Speed measure_with(GuestVm *guest, bool *has_object)
+{
+    if (*has_object) {
+        bench_object_del(guest);
+    }
+    bench_object_add(guest);
+    *has_object = true;
+    bench_let_run(BENCH_SETTLE_MS);
+    return measure_window(guest);
+}
+
+static Speed measure_without(GuestVm *guest, bool *has_object)
+{
+    if (!*has_object) {
+        bench_object_add(guest);
+    }
+    bench_object_del(guest);
+    *has_object = false;
+    bench_let_run(BENCH_SETTLE_MS);
+    return measure_window(guest);
+}
+
+static void append_loss(GArray *values, double with, double without)
+{
+    double percent = 100 * (1 - with / without);
+
+    g_array_append_val(values, percent);
+}
+
+static void measure_pair(GuestVm *guest, bool with_first, bool *has_object,
+                         GArray *cpu, GArray *wall)
+{
+    Speed with, without;
+
+    if (with_first) {
+        with = measure_with(guest, has_object);
+        without = measure_without(guest, has_object);
+    } else {
+        without = measure_without(guest, has_object);
+        with = measure_with(guest, has_object);
+    }
+    append_loss(cpu, with.per_cpu, without.per_cpu);
+    append_loss(wall, with.per_wall, without.per_wall);
+}
+
+static bool is_narrow(const GArray *values)
+{
+    StatsInterval interval = stats_median_interval(
+        (const double *)values->data, values->len, ROUNDS, 1);
+
+    return interval.high - interval.low <= NARROW;
+}
+
+static void measure_pairs(GuestVm *guest, int pairs, GArray *cpu, GArray *wall)
+{
+    bool has_object = true;
+
+    for (int i = 0; i < pairs * PATIENCE; i++) {
+        if (i >= pairs && i % 2 == 0 && is_narrow(cpu)) {
+            return;
+        }
+        if (i == pairs) {
+            bench_say("this machine is busy: up to %d pairs",
+                      pairs * PATIENCE);
+        }
+        measure_pair(guest, i % 2 == 0, &has_object, cpu, wall);
+    }
+}
+
+void bench_speed(const Bench *bench)
+{
+    const BenchBound bound = { .median = 0.5, .high = 1 };
+    int pairs = MAX(1, (int)(bench->seconds / SECONDS_PER_PAIR));
+    g_autoptr(GArray) cpu = g_array_new(false, false, sizeof(double));
+    g_autoptr(GArray) wall = g_array_new(false, false, sizeof(double));
+    GuestVm guest;
+
+    bench_say("guest speed: %d pairs of %d ms with the object and without",
+              pairs, WINDOW_MS);
+    guest_vm_start(&guest, "spin", N_VCPUS, "-object llcsched,id=sched0");
+    for (int i = 0; i < WARM_UP; i++) {
+        measure_window(&guest);
+    }
+    measure_pairs(&guest, pairs, cpu, wall);
+    guest_vm_end(&guest);
+
+    bench_row(bench, "guest speed lost per CPU time of QEMU", "%", cpu,
+              &bound);
+    bench_row(bench, "guest speed lost per wall time", "%", wall, NULL);
+}
