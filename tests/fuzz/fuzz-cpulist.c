@@ -8,8 +8,7 @@
 
 #include <stdlib.h>
 #include "hw/sched/host-cpuset.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 /* What is parsed once must print and parse to the same set. */
 static void check(const HostCpuSet *set)

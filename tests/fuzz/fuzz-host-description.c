@@ -8,8 +8,7 @@
 
 #include <stdlib.h>
 #include "hw/sched/host-description.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

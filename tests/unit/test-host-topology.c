@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
+#include <glib/gstdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "host-tree.h"
@@ -131,6 +132,30 @@ static void test_instruction_caches_do_not_count(void)
         "cache L3i 1M 0-3\n");
 
     assert_llcs(host, list_of("0-1", "2-3", NULL, NULL));
+}
+
+/* Linux numbers caches outwards, but nothing promises it. */
+static void test_level_counts_not_index(void)
+{
+    char *dir = host_tree_build(
+        "cpus 0-1\n"
+        "package 0 0-1\n"
+        "cache L3 8M 0-1\n"
+        "cache L4 64M 0-1\n");
+    g_autoptr(HostTopology) host = NULL;
+
+    for (int cpu = 0; cpu < 2; cpu++) {
+        g_autofree char *from = g_strdup_printf(
+            "%s/sys/devices/system/cpu/cpu%d/cache/index0", dir, cpu);
+        g_autofree char *to = g_strdup_printf(
+            "%s/sys/devices/system/cpu/cpu%d/cache/index2", dir, cpu);
+
+        g_assert_cmpint(g_rename(from, to), ==, 0);
+    }
+    host = host_tree_read(dir);
+    g_assert_cmpint(host->llcs[0].level, ==, 4);
+    g_assert_cmpuint(host->llcs[0].bytes, ==, 64 << 20);
+    host_tree_free(dir);
 }
 
 static const char two_llcs[] =
@@ -565,6 +590,7 @@ int main(int argc, char **argv)
         test_cores_outside_the_l3_keep_their_own_cache);
     ADD("instruction-caches-do-not-count",
         test_instruction_caches_do_not_count);
+    ADD("level-counts-not-index", test_level_counts_not_index);
     ADD("cache-id-does-not-matter", test_cache_id_does_not_matter);
     ADD("silent-cpu-is-where-others-say",
         test_a_silent_cpu_is_where_others_say);
