@@ -10,6 +10,7 @@
 #include "vm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #define NOBODY 65534
+#define ALARM_SECONDS 120  /* longer than the harness's patience */
 #define TCG "tcg,thread=multi"
 
 typedef struct Platform {
@@ -133,8 +135,9 @@ static void test_debug_exit(void)
 }
 
 /*
- * Plug a vCPU, see it run, unplug it; then another. Not the same one again:
- * some KVMs refuse that (KVM_SET_CPUID2 gives EINVAL for one that has run).
+ * Plug a vCPU, see it run, unplug it; then another.  Not the same one again:
+ * TCG has a context for each possible vCPU's thread and takes none back
+ * (tcg_register_thread()), and some KVMs refuse a vCPU that has run before.
  */
 static void test_hotplug(gconstpointer data)
 {
@@ -246,13 +249,47 @@ static void test_user(void)
     vm_wait_all_move(vm, 2);
 }
 
-/*
- * The test program is killed while its QEMU runs: here, a process of its own,
- * which says what it started. As its subreaper we inherit the QEMU.
- */
-static void test_killed(gconstpointer data)
+typedef struct Death {
+    bool daemonize;
+    void (*die)(Vm *vm);
+    int signal;
+} Death;
+
+static void die_killed(Vm *vm)
 {
-    bool daemonize = GPOINTER_TO_INT(data);
+    raise(SIGKILL);
+}
+
+/* Lines of the guest are left unread; that must not hide QEMU's end. */
+static void die_of_dead_qemu(Vm *vm)
+{
+    vm_wait_up(vm, 2);
+    vm_wait_all_move(vm, 2);
+    vm_send(vm, 't');
+    vm_do(vm, "query-status", NULL);
+    kill(vm_pid(vm), SIGKILL);
+    vm_do(vm, "query-status", NULL);
+}
+
+/* In a process of its own: says what it started, and then dies. */
+static void G_NORETURN run_tester(const Death *death, int report)
+{
+    int null = open("/dev/null", O_WRONLY);
+    Vm *vm;
+
+    alarm(ALARM_SECONDS);
+    vm = vm_start(&(VmConfig) { .daemonize = death->daemonize });
+    dprintf(report, "%d %s", (int)vm_pid(vm), vm_dir(vm));
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+    death->die(vm);
+    _exit(0);
+}
+
+/* As the tester's subreaper we inherit its QEMU. */
+static void test_death(gconstpointer data)
+{
+    const Death *death = data;
     g_autofree char *dir = NULL;
     char text[256] = "";
     char *end;
@@ -264,23 +301,30 @@ static void test_killed(gconstpointer data)
     tester = fork();
     g_assert_cmpint(tester, >=, 0);
     if (tester == 0) {
-        Vm *vm = vm_start(&(VmConfig) { .daemonize = daemonize });
-
-        dprintf(fds[1], "%d %s", (int)vm_pid(vm), vm_dir(vm));
-        raise(SIGKILL);
+        run_tester(death, fds[1]);
     }
     g_assert_cmpint(waitpid(tester, &status, 0), ==, tester);
     g_assert_true(WIFSIGNALED(status));
+    g_assert_cmpint(WTERMSIG(status), ==, death->signal);
     g_assert_cmpint(read(fds[0], text, sizeof(text) - 1), >, 0);
     qemu = g_ascii_strtoll(text, &end, 10);
     dir = g_strdup(g_strchug(end));
-    g_assert_cmpint(waitpid(qemu, &status, 0), ==, qemu);
-    g_assert_true(WIFSIGNALED(status));
-    g_assert_cmpint(WTERMSIG(status), ==, SIGKILL);
+    if (waitpid(qemu, &status, 0) < 0) {
+        g_assert_cmpint(errno, ==, ECHILD); /* the tester has seen it end */
+    } else {
+        g_assert_true(WIFSIGNALED(status));
+        g_assert_cmpint(WTERMSIG(status), ==, SIGKILL);
+    }
     remove_tree(dir);
     close(fds[0]);
     close(fds[1]);
 }
+
+static const Death killed = { .die = die_killed, .signal = SIGKILL };
+static const Death killed_with_daemon = {
+    .daemonize = true, .die = die_killed, .signal = SIGKILL,
+};
+static const Death dead_qemu = { .die = die_of_dead_qemu, .signal = SIGABRT };
 
 static void add_platform_tests(void)
 {
@@ -315,9 +359,11 @@ int main(int argc, char **argv)
     g_test_add_func("/harness/masks-are-the-kernels", test_masks);
     g_test_add_func("/harness/daemon-is-followed", test_daemon);
     g_test_add_func("/harness/other-user-can-run", test_user);
-    g_test_add_data_func("/harness/killed-test-takes-qemu-along",
-                         GINT_TO_POINTER(false), test_killed);
+    g_test_add_data_func("/harness/killed-test-takes-qemu-along", &killed,
+                         test_death);
     g_test_add_data_func("/harness/killed-test-takes-daemon-along",
-                         GINT_TO_POINTER(true), test_killed);
+                         &killed_with_daemon, test_death);
+    g_test_add_data_func("/harness/dead-qemu-ends-the-test", &dead_qemu,
+                         test_death);
     return g_test_run();
 }

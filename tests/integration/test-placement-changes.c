@@ -319,7 +319,11 @@ static void assert_plugged_apart(Vm *vm, int index)
     sched_wait_real_mask(vm, 1, plugged);
 }
 
-/* Not twice the same vCPU: some KVMs refuse one that has run before. */
+/*
+ * Not twice the same vCPU: TCG has a context for each possible vCPU's thread
+ * and takes none back (tcg_register_thread()), and some KVMs refuse a vCPU
+ * that has run before.
+ */
 static void test_hotplug(gconstpointer data)
 {
     const Platform *platform = data;
@@ -384,6 +388,43 @@ static void test_hotplug_without_object(void)
     vm_wait_all_move(vm, 2);
 }
 
+/* Threads come and go while looks go on, and none is taken for another. */
+static void plug_in_turn(int rounds)
+{
+    g_autofree char *object = sched_object(&host, ",interval=100");
+    g_autofree char *smp = g_strdup_printf("1,sockets=%d,maxcpus=%d",
+                                           rounds + 1, rounds + 1);
+    g_autoptr(Vm) vm = vm_start(&(VmConfig) { .smp = smp, .mode = "halt",
+                                              .args = object });
+
+    vm_wait_up(vm, 1);
+    for (int socket = 1; socket <= rounds; socket++) {
+        g_autoptr(JsonNode) deleted = NULL;
+
+        plug(vm, socket);
+        vm_send(vm, 'p');
+        vm_wait_up(vm, 2);
+        vm_do(vm, "device_del", "{'id': 'plugged'}");
+        vm_send(vm, 'p');
+        vm_do(vm, "llcsched-replan", NULL);
+        deleted = vm_wait_event(vm, "DEVICE_DELETED");
+        vm_wait_up(vm, 1);
+        vm_forget_events(vm);
+    }
+    vm_wait(vm, vcpu_is_gone, GINT_TO_POINTER(rounds), "one vCPU to be left");
+    sched_assert_placed(vm, 1);
+    vm_wait_all_move(vm, 1);
+}
+
+static void test_plug_loop(void)
+{
+    int vms = g_getenv("LLCSCHED_SOAK") ? 10 : 1;
+
+    for (int i = 0; i < vms; i++) {
+        plug_in_turn(50);
+    }
+}
+
 /* --- The VM's state --- */
 
 static void test_stop_and_cont(void)
@@ -444,6 +485,7 @@ static void add_hotplug_tests(void)
     }
     g_test_add_func("/changes/plugged-vcpu-without-object-is-left-alone",
                     test_hotplug_without_object);
+    g_test_add_func("/changes/plugging-goes-on-under-looks", test_plug_loop);
 }
 
 int main(int argc, char **argv)

@@ -216,24 +216,37 @@ static void test_user(void)
 }
 
 typedef struct Refusal {
+    const char *machine;
+    const char *smp;
     const char *accel;
-    const char *args;       /* before the object's; %s is a folder */
+    const char *args;       /* before the object's */
     const char *more;       /* of the object */
     const char *named;      /* what the message must name */
 } Refusal;
 
-static const Refusal one_thread = { "tcg,thread=single", "", "",
-                                    "thread=multi" };
-static const Refusal icount = { "tcg", "-icount shift=auto", "", "-icount" };
+static const Refusal one_thread = {
+    .accel = "tcg,thread=single", .args = "", .more = "",
+    .named = "thread=multi",
+};
+static const Refusal icount = {
+    .accel = "tcg", .args = "-icount shift=auto", .more = "",
+    .named = "-icount",
+};
 static const Refusal replay = {
-    "tcg", "-icount shift=auto,rr=record,rrfile=/dev/null", "",
-    "record/replay",
+    .accel = "tcg", .args = "-icount shift=auto,rr=record,rrfile=/dev/null",
+    .more = "", .named = "record/replay",
+};
+static const Refusal no_machine = {
+    .machine = "none", .smp = "1", .args = "", .more = "", .named = "-machine",
 };
 static const Refusal second = {
-    NULL, "-object llcsched,id=first", "", "already",
+    .args = "-object llcsched,id=first", .more = "", .named = "already",
 };
 static const Refusal no_tree = {
-    NULL, "", ",x-sysfs-root=/nonexistent", "/nonexistent",
+    .args = "", .more = ",x-sysfs-root=/nonexistent", .named = "/nonexistent",
+};
+static const Refusal no_such_cpu = {
+    .args = "", .more = ",cpus=8191", .named = "8191",
 };
 
 static void test_refused(gconstpointer data)
@@ -244,7 +257,9 @@ static void test_refused(gconstpointer data)
     g_autofree char *messages = NULL;
     int status;
 
-    messages = vm_start_refused(&(VmConfig) { .accel = refusal->accel,
+    messages = vm_start_refused(&(VmConfig) { .machine = refusal->machine,
+                                              .smp = refusal->smp,
+                                              .accel = refusal->accel,
                                               .args = args }, &status);
     g_assert_true(WIFEXITED(status));
     g_assert_cmpint(WEXITSTATUS(status), ==, 1);
@@ -290,6 +305,10 @@ int main(int argc, char **argv)
                          &one_thread, test_refused);
     g_test_add_data_func("/placement/refused/icount", &icount, test_refused);
     g_test_add_data_func("/placement/refused/record-replay", &replay,
+                         test_refused);
+    g_test_add_data_func("/placement/refused/no-machine", &no_machine,
+                         test_refused);
+    g_test_add_data_func("/placement/refused/no-such-cpu", &no_such_cpu,
                          test_refused);
     g_test_add_data_func("/placement/refused/second-object", &second,
                          test_refused);

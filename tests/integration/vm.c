@@ -420,13 +420,10 @@ static void poll_once(Vm *vm, int ms, gint64 deadline, const char *what)
     line_channel_fill(&vm->serial);
 }
 
-static bool has_lines(const Vm *vm)
-{
-    return vm->qmp.lines.head || vm->serial.lines.head;
-}
-
 void vm_poll(Vm *vm, int ms, gint64 deadline, const char *what)
 {
+    gsize known = vm->qmp.log->len + vm->serial.log->len;
+
     if (!vm_ended(vm)) {
         poll_once(vm, ms, deadline, what);
         return;
@@ -434,7 +431,7 @@ void vm_poll(Vm *vm, int ms, gint64 deadline, const char *what)
     /* its last words may be what the caller waits for */
     line_channel_fill(&vm->qmp);
     line_channel_fill(&vm->serial);
-    if (!has_lines(vm)) {
+    if (vm->qmp.log->len + vm->serial.log->len == known) {
         vm_fail(vm, "QEMU ended with status 0x%x instead of %s", vm->status,
                 what);
     }
