@@ -130,6 +130,32 @@ static void test_bound_memory_pulls_vcpus(void)
     qtest_quit(qts);
 }
 
+/* By the UUID alone: the same VM goes to the same LLC each time. */
+static void test_vms_started_together_spread(void)
+{
+    g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
+    int on_first = 0;
+
+    for (int vm = 0; vm < 8; vm++) {
+        g_autofree char *args = g_strdup_printf(
+            "-smp 2 -uuid 4f3d0c2a-0000-4000-8000-%012d", vm);
+        int llc[2];
+
+        for (int run = 0; run < 2; run++) {
+            QTestState *qts = start(tree, args, "");
+            QDict *info = query(qts);
+
+            llc[run] = qdict_get_int(nth(info, "vcpus", 0), "host-llc");
+            qobject_unref(info);
+            qtest_quit(qts);
+        }
+        g_assert_cmpint(llc[0], ==, llc[1]);
+        on_first += llc[0] == 0;
+    }
+    g_assert_cmpint(on_first, >, 0);
+    g_assert_cmpint(on_first, <, 8);
+}
+
 static void test_isolated_cpus_are_used_only_by_name(void)
 {
     g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
@@ -299,6 +325,34 @@ static void test_losing_all_named_cpus_is_told_and_heals(void)
     qtest_clock_step(qts, SECOND);
     assert_placed(qts, "single", "AA", 4);
     assert_mask(qts, 0, "4-7");
+    qtest_quit(qts);
+}
+
+static void test_losing_some_named_cpus_leaves_the_others(void)
+{
+    g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
+    QTestState *qts = start(tree, TWO_GROUPS, ",cpus=0-7");
+
+    qtest_clock_step(qts, SETTLE);
+    tree_put(tree, TREE_CPUS "/online", "0-2,4-6\n");
+    qtest_clock_step(qts, SECOND);
+    assert_field(qts, "candidates", "0-2,4-6");
+    assert_placed(qts, "matched", "AABB", 3);
+    qtest_quit(qts);
+}
+
+static void test_other_options_change_while_named_cpus_are_lost(void)
+{
+    g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
+    QTestState *qts = start(tree, "-smp 2", ",cpus=4-7");
+
+    tree_put(tree, TREE_CPUS "/online", "0-3\n");
+    qtest_clock_step(qts, SETTLE);
+    assert_success(qom_set(qts, "interval", "500"));
+    assert_success(qom_set(qts, "placement", "'off'"));
+    assert_success(qom_set(qts, "placement", "'llc'"));
+    assert_success(qom_set(qts, "cpus", "[0, 1]"));
+    assert_placed(qts, "single", "AA", 2);
     qtest_quit(qts);
 }
 
@@ -552,6 +606,10 @@ static const TestCase tests[] = {
       test_cpus_that_go_offline_are_left },
     { "host/losing-all-named-cpus-is-told-and-heals",
       test_losing_all_named_cpus_is_told_and_heals },
+    { "host/losing-some-named-cpus-leaves-the-others",
+      test_losing_some_named_cpus_leaves_the_others },
+    { "host/other-options-change-while-named-cpus-are-lost",
+      test_other_options_change_while_named_cpus_are_lost },
     { "host/that-vanishes-is-told", test_host_that_vanishes_is_told },
     { "looks/come-by-the-interval", test_looks_come_by_the_interval },
     { "looks/keep-the-interval-when-the-load-is-unknown",
@@ -561,6 +619,7 @@ static const TestCase tests[] = {
       test_dynamic_turns_looks_on_and_off },
     { "looks/none-while-stopped", test_no_looks_while_the_vm_is_stopped },
     { "plan/bound-memory-pulls-vcpus", test_bound_memory_pulls_vcpus },
+    { "plan/vms-started-together-spread", test_vms_started_together_spread },
     { "plan/isolated-cpus-are-used-only-by-name",
       test_isolated_cpus_are_used_only_by_name },
     { "plan/prefer-chooses-between-unequal-llcs",
