@@ -22,6 +22,7 @@ typedef struct Fold {
     int n_llcs;
     PlacementNeed *largest; /* per group: the most of those from here on */
     bool eager;         /* no LLC stays empty for nothing */
+    bool even;          /* stop at the average of what is left */
     int *slot;          /* result: per group, index into llcs */
 } Fold;
 
@@ -48,6 +49,21 @@ static bool enough_left(const Fold *f, int from, int i)
     return left >= wanted;
 }
 
+/* What LLC @slot should get so that all from it on are equally full. */
+static uint64_t average(const Fold *f, int slot, int i)
+{
+    uint64_t room = 0, demand = 0;
+    int l;
+
+    for (l = slot; l < f->n_llcs; l++) {
+        room += f->ctx->rooms[f->llcs[l]].room;
+    }
+    for (; i < f->n; i++) {
+        demand += f->ctx->groups[f->groups[i]].demand;
+    }
+    return demand * f->ctx->rooms[f->llcs[slot]].room / room;
+}
+
 /*
  * Fill up to @limit (per mille of the room).  If eager, a new LLC is begun
  * early where the groups that follow can then have one each.  Above 1000 LLCs
@@ -55,14 +71,16 @@ static bool enough_left(const Fold *f, int from, int i)
  */
 static bool fill(const Fold *f, uint64_t limit)
 {
-    uint64_t demand = 0, threads = 0;
+    uint64_t demand = 0, threads = 0, share = 0;
     int slot = 0, i;
     bool empty = true;
 
     for (i = 0; i < f->n; i++) {
         const PlacementNeed *need = &f->ctx->groups[f->groups[i]];
 
-        if (f->eager && !empty && enough_left(f, slot + 1, i)) {
+        if (!empty && ((f->eager && enough_left(f, slot + 1, i)) ||
+                       (f->even && slot + 1 < f->n_llcs &&
+                        demand + need->demand / 2 > share))) {
             slot++;
             empty = true;
         }
@@ -75,6 +93,7 @@ static bool fill(const Fold *f, uint64_t limit)
             room = &f->ctx->rooms[f->llcs[slot]];
             if (empty) {
                 demand = threads = 0;
+                share = f->even ? average(f, slot, i) : 0;
             }
             if ((limit > 1000 || placement_room_takes(room, need)) &&
                 within(room, demand + need->demand, threads + need->threads,
@@ -90,8 +109,11 @@ static bool fill(const Fold *f, uint64_t limit)
     return true;
 }
 
-/* Fill with the least limit that can be kept.  False if @max cannot be. */
-static bool keep_least_limit(const Fold *f, unsigned max)
+/*
+ * Fill with the least limit that can be kept, and evenly if that keeps it as
+ * well.  False if @max cannot be kept.
+ */
+static bool keep_least_limit(Fold *f, unsigned max)
 {
     unsigned low = 0, high = max;
 
@@ -107,6 +129,11 @@ static bool keep_least_limit(const Fold *f, unsigned max)
             low = middle;
         }
     }
+    f->even = true;
+    if (fill(f, high)) {
+        return true;
+    }
+    f->even = false;
     return fill(f, high);
 }
 
@@ -261,8 +288,8 @@ static bool fold_classes(const PlacementCtx *ctx, const int *groups, int n,
 
 /*
  * Put @groups, all of which fit some LLC, onto the free LLCs, none filled
- * above @limit per mille of its room.  @apart: those bound to different places do not
- * share.  @by_size: large LLCs before near ones.  Runs are numbered from
+ * above @limit per mille of its room.  @apart: those bound to different places
+ * do not share.  @by_size: large LLCs before near ones.  Runs are numbered from
  * @first_run.  False, with @a half done, if it cannot be.
  */
 bool placement_fold_onto(const PlacementCtx *ctx, const int *groups, int n,

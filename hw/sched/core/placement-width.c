@@ -37,6 +37,7 @@ typedef struct Narrow {
 
 /* The host cores that a group may use, and where the last search ended. */
 typedef struct CoreRing {
+    HostCpuSet mask;
     int *cores;
     int n, at;
     unsigned level;
@@ -158,6 +159,7 @@ static CoreRing *ring_new(const Narrow *n, const HostCpuSet *mask)
     const HostTopology *host = n->ctx->in->host;
     CoreRing *ring = g_new0(CoreRing, 1);
 
+    ring->mask = *mask;
     ring->cores = g_new(int, MAX(host->n_cores, 1));
     HOST_CPUSET_FOREACH(cpu, mask) {
         int core = host->cpus[cpu].core;
@@ -220,28 +222,45 @@ static int ring_next(Narrow *n, CoreRing *ring, unsigned wanted)
     }
 }
 
-static int least_used_cpu(const Narrow *n, const CoreUse *core)
+/*
+ * The CPU of @core that the fewest vCPUs have and no sibling in @taken, the
+ * previous one of @vcpu if that is among them.
+ */
+static int choose_cpu(const Narrow *n, const CoreUse *core, int vcpu,
+                      const HostCpuSet *taken)
 {
+    const Plan *previous = n->ctx->in->previous;
     int best = -1;
 
     HOST_CPUSET_FOREACH(cpu, &core->cpus) {
-        if (best < 0 || n->cpu_use[cpu] < n->cpu_use[best]) {
+        bool was = previous &&
+                   host_cpuset_has(&previous->vcpus[vcpu].mask, cpu) &&
+                   host_cpuset_count(&previous->vcpus[vcpu].mask) == 1;
+
+        if (host_cpuset_has(taken, cpu)) {
+            continue;
+        }
+        if (best < 0 || n->cpu_use[cpu] < n->cpu_use[best] ||
+            (was && n->cpu_use[cpu] == n->cpu_use[best])) {
             best = cpu;
         }
     }
     return best;
 }
 
-static void place(Narrow *n, int vcpu, int core, bool paired)
+/* @taken: the CPUs of the siblings that are already on this core. */
+static void place(Narrow *n, int vcpu, int core, bool paired,
+                  HostCpuSet *taken)
 {
     VcpuPlan *plan = &n->ctx->plan->vcpus[vcpu];
     CoreUse *use = &n->cores[core];
 
     if (n->ctx->plan->width == PLACEMENT_WIDTH_CPU) {
-        int cpu = least_used_cpu(n, use);
+        int cpu = choose_cpu(n, use, vcpu, taken);
 
         memset(&plan->mask, 0, sizeof(plan->mask));
         host_cpuset_add(&plan->mask, cpu);
+        host_cpuset_add(taken, cpu);
         n->cpu_use[cpu]++;
     } else {
         plan->mask = use->cpus;
@@ -255,56 +274,63 @@ static void place(Narrow *n, int vcpu, int core, bool paired)
 }
 
 /*
- * The core of the previous plan, while it is empty and no core of the ring is
- * faster: so that a vCPU that is plugged moves no other one.
+ * The core of the previous plan, if it is no fuller than @level and no core
+ * of the ring is faster; else -1.
  */
-static int kept_core(const Narrow *n, const CoreRing *ring,
-                     const GuestCore *guest_core)
+static int previous_core(const Narrow *n, const CoreRing *ring,
+                         const GuestCore *guest_core, unsigned level)
 {
     const PlacementInput *in = n->ctx->in;
     int first = n->threads[guest_core->first];
-    const VcpuPlan *was;
+    const CoreUse *use;
+    int core;
 
     if (!in->previous) {
         return -1;
     }
-    was = &in->previous->vcpus[first];
-    if (was->host_core < 0 || was->host_core >= in->host->n_cores ||
-        n->cores[was->host_core].vcpus ||
-        n->cores[was->host_core].n_cpus < (unsigned)guest_core->n ||
-        !host_cpuset_subset(&n->cores[was->host_core].cpus,
-                            &n->ctx->plan->vcpus[first].mask) ||
-        in->host->cores[was->host_core].capacity !=
+    core = in->previous->vcpus[first].host_core;
+    if (core < 0 || core >= in->host->n_cores) {
+        return -1;
+    }
+    use = &n->cores[core];
+    if (use->n_cpus < (unsigned)guest_core->n || core_level(use) > level ||
+        !host_cpuset_subset(&use->cpus, &ring->mask) ||
+        in->host->cores[core].capacity !=
         in->host->cores[ring->cores[0]].capacity) {
         return -1;
     }
-    return was->host_core;
+    return core;
 }
 
 static void place_on(Narrow *n, const GuestCore *guest_core, int core)
 {
+    HostCpuSet taken = { { 0 } };
     int i;
 
     for (i = 0; i < guest_core->n; i++) {
-        place(n, n->threads[guest_core->first + i], core, !guest_core->shared);
+        place(n, n->threads[guest_core->first + i], core, !guest_core->shared,
+              &taken);
     }
 }
 
 static void place_guest_core(Narrow *n, CoreRing *ring,
                              const GuestCore *guest_core)
 {
-    int i, core = -1;
+    int i, core = -1, was;
 
     if ((unsigned)guest_core->n <= ring->most_cpus) {
         core = ring_next(n, ring, guest_core->n);
     }
     if (core >= 0) {
-        place_on(n, guest_core, core);
+        was = previous_core(n, ring, guest_core, core_level(&n->cores[core]));
+        place_on(n, guest_core, was >= 0 ? was : core);
         return;
     }
     for (i = 0; i < guest_core->n; i++) {
+        HostCpuSet none = { { 0 } };
+
         place(n, n->threads[guest_core->first + i], ring_next(n, ring, 1),
-              false);
+              false, &none);
     }
 }
 
@@ -351,8 +377,8 @@ void placement_narrow(PlacementCtx *ctx)
     for (i = 0; i < n.n_guest_cores; i++) {
         kept[i] = -1;
         if (is_narrowed(&n, &n.guest_cores[i])) {
-            kept[i] = kept_core(&n, ring_of(&n, rings, &n.guest_cores[i]),
-                                &n.guest_cores[i]);
+            kept[i] = previous_core(&n, ring_of(&n, rings, &n.guest_cores[i]),
+                                    &n.guest_cores[i], 0);
         }
         if (kept[i] >= 0) {
             place_on(&n, &n.guest_cores[i], kept[i]);
