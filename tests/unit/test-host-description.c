@@ -411,6 +411,59 @@ static void test_load_host(void)
     host_tree_free(dir);
 }
 
+static void assert_file(const char *dir, const char *path, const char *text)
+{
+    g_autofree char *full = g_build_filename(dir, "sys/devices/system", path,
+                                             NULL);
+    g_autofree char *found = NULL;
+
+    g_test_message("%s", path);
+    if (text) {
+        g_assert_true(g_file_get_contents(full, &found, NULL, NULL));
+        g_assert_cmpstr(found, ==, text);
+    } else {
+        g_assert_false(g_file_test(full, G_FILE_TEST_EXISTS));
+    }
+}
+
+/* Offline CPUs are in no list and no mask, and have no topology. */
+static void test_built_files_are_as_linux_has_them(void)
+{
+    char *dir = host_tree_build(
+        "cpus 0-35\n"
+        "online 0-3,32-34\n"
+        "package 5 0-35\n"
+        "core 0-1 repeat 18 step 2\n"
+        "cache L1d 32K 0-1 repeat 18 step 2\n"
+        "cache L1i 64K 0-1 repeat 18 step 2\n"
+        "cache L3 1M 0-35\n"
+        "node 3 cpus 0-35 mem 1G\n"
+        "distance 3 10\n");
+
+    assert_file(dir, "cpu/online", "0-3,32-34\n");
+    assert_file(dir, "cpu/offline", "4-31,35\n");
+    assert_file(dir, "cpu/possible", "0-35\n");
+    assert_file(dir, "cpu/isolated", "\n");
+    assert_file(dir, "cpu/cpu35/online", "0\n");
+    assert_file(dir, "cpu/cpu35/topology", NULL);
+    assert_file(dir, "cpu/cpu35/cache", NULL);
+    assert_file(dir, "cpu/cpu34/topology/core_cpus_list", "34\n");
+    assert_file(dir, "cpu/cpu34/topology/core_cpus", "4,00000000\n");
+    assert_file(dir, "cpu/cpu34/topology/physical_package_id", "5\n");
+    assert_file(dir, "cpu/cpu34/topology/package_cpus_list", "0-3,32-34\n");
+    assert_file(dir, "cpu/cpu0/cache/index0/type", "Data\n");
+    assert_file(dir, "cpu/cpu0/cache/index1/type", "Instruction\n");
+    assert_file(dir, "cpu/cpu0/cache/index1/size", "64K\n");
+    assert_file(dir, "cpu/cpu0/cache/index2/level", "3\n");
+    assert_file(dir, "cpu/cpu0/cache/index2/size", "1024K\n");
+    assert_file(dir, "cpu/cpu0/cache/index2/shared_cpu_map", "7,0000000f\n");
+    assert_file(dir, "cpu/cpu0/cpu_capacity", NULL);
+    assert_file(dir, "node/online", "3\n");
+    assert_file(dir, "node/node3/cpulist", "0-3,32-34\n");
+    assert_file(dir, "node/node3/distance", "10\n");
+    host_tree_free(dir);
+}
+
 static void test_build_errors_name_the_path(void)
 {
     g_autoptr(HostDescription) desc = host_description_parse("cpus 0", 6, NULL);
@@ -459,6 +512,8 @@ int main(int argc, char **argv)
     g_test_add_func("/description/random-text-is-harmless",
                     test_random_text_is_harmless);
     g_test_add_func("/description/file-and-tree-load-alike", test_load_host);
+    g_test_add_func("/description/built-files-are-as-linux-has-them",
+                    test_built_files_are_as_linux_has_them);
     g_test_add_func("/description/build-errors-name-the-path",
                     test_build_errors_name_the_path);
     return g_test_run();
