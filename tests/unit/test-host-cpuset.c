@@ -210,6 +210,20 @@ static void test_walk_is_ascending_and_whole(void)
     g_assert_true(host_cpuset_empty(&set));
 }
 
+static void test_hash_spreads(void)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
+
+    for (int cpu = 0; cpu < HOST_CPU_MAX; cpu++) {
+        HostCpuSet set = { };
+
+        host_cpuset_add(&set, cpu);
+        g_hash_table_add(seen, GUINT_TO_POINTER(host_cpuset_hash(&set)));
+    }
+    /* Of 8192 random 32-bit values, 8 meet by chance. */
+    g_assert_cmpint(g_hash_table_size(seen), >, HOST_CPU_MAX - 100);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -229,5 +243,6 @@ int main(int argc, char **argv)
                     test_operations);
     g_test_add_func("/cpuset/walk-is-ascending-and-whole",
                     test_walk_is_ascending_and_whole);
+    g_test_add_func("/cpuset/hash-spreads", test_hash_spreads);
     return g_test_run();
 }
