@@ -110,13 +110,17 @@ int host_cpuset_count_and(const HostCpuSet *a, const HostCpuSet *b)
 
 guint host_cpuset_hash(const HostCpuSet *set)
 {
-    /* FNV-1a by words; zero words count by position, so 64 is not 0. */
+    /*
+     * A multiplication moves differences upwards only, the shift brings them
+     * back down; zero words count by position, so that 64 is not 0.
+     */
     uint64_t hash = 0xcbf29ce484222325ull;
 
     for (int i = 0; i < N_WORDS; i++) {
-        hash = (hash ^ set->words[i]) * 0x100000001b3ull;
+        hash = (hash ^ set->words[i]) * 0x9e3779b97f4a7c15ull;
+        hash ^= hash >> 32;
     }
-    return hash ^ hash >> 32;
+    return hash;
 }
 
 static const char *skip_blanks(const char *p)
