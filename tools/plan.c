@@ -102,8 +102,8 @@ static int parse_choices(const ToolCommand *command, PlanOptions *o)
 static int parse_percent(const ToolCommand *command, const char *option,
                          const char *text, uint64_t *value)
 {
-    if (text && !tool_parse_number(text, 0, 100, value)) {
-        return tool_usage_error(command, "%s '%s': give a percentage from 0 "
+    if (text && !tool_parse_number(text, 1, 100, value)) {
+        return tool_usage_error(command, "%s '%s': give a percentage from 1 "
                                 "to 100 (100: never closed)", option, text);
     }
     return TOOL_OK;

@@ -27,13 +27,8 @@ static int llcsched_mask_columns(const LlcschedVcpuInfoList *list)
     return MIN(columns, LLCSCHED_MASK_COLUMNS);
 }
 
-static void llcsched_print_row(Monitor *mon, const char *vcpu, const char *llc,
-                               int columns, const char *mask,
-                               const char *whose, const char *why)
+static void llcsched_print_line(Monitor *mon, const char *line)
 {
-    g_autofree char *line = g_strdup_printf("%4s %4s  %-*s  %-9s  %s", vcpu,
-                                            llc, columns, mask, whose, why);
-
     if (strlen(line) > LLCSCHED_COLUMNS) {
         monitor_printf(mon, "%.*s...\n", LLCSCHED_COLUMNS - 3, line);
     } else {
@@ -41,19 +36,22 @@ static void llcsched_print_row(Monitor *mon, const char *vcpu, const char *llc,
     }
 }
 
+/* That a mask is not as it should be must be seen; foreign ones say why. */
 static void llcsched_print_vcpu(Monitor *mon, const LlcschedVcpuInfo *vcpu,
                                 int columns)
 {
-    g_autofree char *index = g_strdup_printf("%" PRId64, vcpu->vcpu);
-    bool in_llc = vcpu->llc_aligned &&
-                  vcpu->mask_state != LLCSCHED_MASK_STATE_FAILED;
-    g_autofree char *llc = in_llc
+    bool failed = vcpu->mask_state == LLCSCHED_MASK_STATE_FAILED;
+    bool contested = vcpu->mask_state == LLCSCHED_MASK_STATE_CONTESTED;
+    g_autofree char *llc = vcpu->llc_aligned && !failed
                            ? g_strdup_printf("%" PRId64, vcpu->host_llc)
                            : g_strdup("-");
+    g_autofree char *line =
+        g_strdup_printf("%4" PRId64 " %4s  %-*s  %s%s%s", vcpu->vcpu, llc,
+                        columns, *vcpu->mask ? vcpu->mask : "-",
+                        failed ? "failed: " : "",
+                        contested ? "contested: " : "", vcpu->explanation);
 
-    llcsched_print_row(mon, index, llc, columns, vcpu->mask,
-                       LlcschedMaskState_str(vcpu->mask_state),
-                       vcpu->explanation);
+    llcsched_print_line(mon, line);
 }
 
 void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
@@ -73,7 +71,7 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
                    LlcschedStatus_str(info->status),
                    LlcschedPlacement_str(info->effective_placement));
     columns = llcsched_mask_columns(info->vcpus);
-    llcsched_print_row(mon, "vCPU", "LLC", columns, "CPUs", "whose", "why");
+    monitor_printf(mon, "vCPU  LLC  %-*s  why\n", columns, "CPUs");
     for (v = info->vcpus; v; v = v->next) {
         llcsched_print_vcpu(mon, v->value, columns);
     }

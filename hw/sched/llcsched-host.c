@@ -90,6 +90,25 @@ void llcsched_view_free(LlcschedView *view)
     }
 }
 
+/*
+ * A container without /sys, or a policy that hides it, must not cost the user
+ * the guest: the CPUs that the kernel lets us use are a host of one LLC.
+ */
+static HostTopology *llcsched_flat_host(Llcsched *s, const char *why)
+{
+    g_autofree char *note = NULL;
+    HostCpuSet allowed;
+
+    if (*s->sysfs_root || host_affinity_probe(&s->limit, &allowed) ||
+        host_cpuset_empty(&allowed)) {
+        return NULL;
+    }
+    note = g_strdup_printf("the host's topology cannot be read (%s): its CPUs "
+                           "are taken for one LLC; let QEMU read "
+                           "/sys/devices/system/cpu", why);
+    return host_topology_new_flat(&allowed, note);
+}
+
 /* Reading hundreds of CPUs takes milliseconds, and they seldom change. */
 static HostTopology *llcsched_view_topology(Llcsched *s, LlcschedView *view,
                                             const LlcschedView *known,
@@ -103,6 +122,9 @@ static HostTopology *llcsched_view_topology(Llcsched *s, LlcschedView *view,
         return host_topology_ref(known->host);
     }
     host = host_topology_read(s->sysfs_root, &err);
+    if (!host) {
+        host = llcsched_flat_host(s, err->message);
+    }
     if (!host) {
         error_setg(errp, "the host's topology cannot be read: %s",
                    err->message);

@@ -173,6 +173,9 @@ Llcsched *llcsched_find(void);
  */
 void G_GNUC_PRINTF(2, 3) llcsched_warn(Llcsched *s, const char *fmt, ...);
 
+/* Warn of what the host's topology lacks.  Lock held, or object new. */
+void llcsched_warn_notes(Llcsched *s, const HostTopology *host);
+
 /* llcsched-look.c */
 
 /* Monotonic ns; under qtest the test turns it. */

@@ -186,6 +186,7 @@ bool llcsched_take_view(Llcsched *s, LlcschedView *view)
 
     if (!same_host) {
         llcsched_forget_host(s, view->host);
+        llcsched_warn_notes(s, view->host);
     }
     s->view = view;
     llcsched_view_free(old);
@@ -481,12 +482,15 @@ static void llcsched_see_masks(Llcsched *s, LlcschedWhy why, LlcschedNeed *need)
     }
 }
 
-/* True once, when the load that a first placement did not know is known. */
-static bool llcsched_settled(Llcsched *s)
+/*
+ * True once, if the load that a first placement did not know is known now.
+ * The look that was made for it settles the matter either way.
+ */
+static bool llcsched_settled(Llcsched *s, LlcschedWhy why)
 {
     bool settled = s->settling && s->load->source != HOST_LOAD_NONE;
 
-    if (settled) {
+    if (settled || why == LLCSCHED_WHY_INTERVAL) {
         s->settling = false;
     }
     return settled;
@@ -559,11 +563,11 @@ static int llcsched_decide(Llcsched *s, LlcschedWhy why,
         llcsched_warn(s, "%s", s->view->error);
         return 0;
     }
+    need.plan |= llcsched_settled(s, why);
     if (!s->planned) {
         need.plan = true;
         s->settling = s->load->source == HOST_LOAD_NONE;
     }
-    need.plan |= llcsched_settled(s);
     if (need.plan) {
         LlcschedPlanned *planned = llcsched_plan(s, s->view, s->load);
 

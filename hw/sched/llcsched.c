@@ -62,6 +62,13 @@ void llcsched_warn(Llcsched *s, const char *fmt, ...)
     g_ptr_array_add(s->warnings, g_steal_pointer(&text));
 }
 
+void llcsched_warn_notes(Llcsched *s, const HostTopology *host)
+{
+    for (guint i = 0; i < host->notes->len; i++) {
+        llcsched_warn(s, "%s", (char *)g_ptr_array_index(host->notes, i));
+    }
+}
+
 /* Looks */
 
 /* When the next look is due; 0: never.  Lock not held. */
@@ -495,10 +502,7 @@ static bool llcsched_first_view(Llcsched *s, Error **errp)
     if (s->view->error) {
         llcsched_warn(s, "%s", s->view->error);
     }
-    for (guint i = 0; i < s->view->host->notes->len; i++) {
-        llcsched_warn(s, "%s",
-                      (char *)g_ptr_array_index(s->view->host->notes, i));
-    }
+    llcsched_warn_notes(s, s->view->host);
     return true;
 }
 

@@ -500,9 +500,37 @@ static void test_online_text(void)
     char *dir = host_tree_build("cpus 0-7\nonline 0-2,5\n");
     g_autofree char *text = host_topology_online_text(dir);
 
-    g_assert_cmpstr(text, ==, "0-2,5");
+    g_assert_cmpstr(text, ==, "0-2,5/");
     g_assert_null(host_topology_online_text("/nowhere"));
     host_tree_free(dir);
+}
+
+static void test_online_text_changes_with_a_partition(void)
+{
+    char *without = host_tree_build("cpus 0-7\n");
+    char *with = host_tree_build("cpus 0-7\nisolated-partition 4-7\n");
+    g_autofree char *before = host_topology_online_text(without);
+    g_autofree char *after = host_topology_online_text(with);
+
+    g_assert_cmpstr(before, !=, after);
+    host_tree_free(without);
+    host_tree_free(with);
+}
+
+static void test_a_flat_host_has_one_llc(void)
+{
+    g_autoptr(HostTopology) host = NULL;
+    HostCpuSet online;
+
+    g_assert_true(host_cpuset_parse_list("1,4-6", &online));
+    host = host_topology_new_flat(&online, "nothing can be read");
+    host_tree_assert_sound(host);
+    g_assert_cmpint(host->n_llcs, ==, 1);
+    g_assert_cmpint(host->n_cores, ==, 4);
+    host_tree_assert_cpus(&host->llcs[0].cpus, "1,4-6");
+    g_assert_true(host_tree_has_note(host, "nothing can be read"));
+    g_assert_cmpint(host_topology_llc_of(host, 0), ==, -1);
+    g_assert_cmpint(host_topology_llc_of(host, 5), ==, 0);
 }
 
 /* No folders: every CPU is a core, all are in one LLC. */
@@ -614,6 +642,9 @@ int main(int argc, char **argv)
         test_distance_rows_of_other_lengths);
     ADD("errors-name-file-and-reason", test_errors);
     ADD("online-text", test_online_text);
+    ADD("online-text-changes-with-a-partition",
+        test_online_text_changes_with_a_partition);
+    ADD("a-flat-host-has-one-llc", test_a_flat_host_has_one_llc);
     ADD("most-cpus", test_most_cpus);
     ADD("running-host-is-sound", test_running_host);
     for (size_t i = 0; i < G_N_ELEMENTS(dumps); i++) {

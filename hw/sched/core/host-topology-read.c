@@ -468,16 +468,32 @@ HostTopology *host_topology_read(const char *root, GError **err)
     }
 }
 
+/* Append what @name below @folder holds; false if it cannot be read. */
+static bool append_file(GString *text, const char *root, const char *folder,
+                        const char *name, char *buf)
+{
+    int dir = host_file_open_dir(root, folder);
+    int err = dir < 0 ? dir : host_file_read(dir, name, buf);
+
+    if (dir >= 0) {
+        close(dir);
+    }
+    if (!err) {
+        g_string_append(text, buf);
+    }
+    return !err;
+}
+
 char *host_topology_online_text(const char *root)
 {
     g_autofree char *buf = g_malloc(HOST_FILE_MAX + 1);
-    int dir = host_file_open_dir(root, "/sys/devices/system/cpu");
-    int err;
+    g_autoptr(GString) text = g_string_new(NULL);
 
-    if (dir < 0) {
+    if (!append_file(text, root, CPU_DIR, "online", buf)) {
         return NULL;
     }
-    err = host_file_read(dir, "online", buf);
-    close(dir);
-    return err ? NULL : g_strdup(buf);
+    /* cpuset partitions come and go while CPUs stay online */
+    g_string_append_c(text, '/');
+    append_file(text, root, "/sys/fs/cgroup", "cpuset.cpus.isolated", buf);
+    return g_string_free(g_steal_pointer(&text), false);
 }

@@ -13,6 +13,54 @@ GQuark host_topology_error_quark(void)
     return g_quark_from_static_string("host-topology-error-quark");
 }
 
+static int last_cpu(const HostCpuSet *set)
+{
+    int last = -1;
+
+    HOST_CPUSET_FOREACH(cpu, set) {
+        last = cpu;
+    }
+    return last;
+}
+
+HostTopology *host_topology_new_flat(const HostCpuSet *online,
+                                     const char *note)
+{
+    HostTopology *host = g_new0(HostTopology, 1);
+
+    host->refs = 1;
+    host->n_cpus = last_cpu(online) + 1;
+    host->possible = host->online = *online;
+    host->cpus = g_new0(HostCpu, host->n_cpus);
+    host->cores = g_new0(HostCore, host_cpuset_count(online));
+    host->llcs = g_new0(HostLlc, 1);
+    host->nodes = g_new0(HostNode, 1);
+    host->distances = g_new(unsigned, 1);
+    host->distances[0] = 10;
+    host->notes = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(host->notes, g_strdup(note));
+    for (int cpu = 0; cpu < host->n_cpus; cpu++) {
+        host->cpus[cpu] = (HostCpu) {
+            .core = -1, .llc = -1, .node = -1, .package = -1,
+            .capacity = HOST_CAPACITY_MAX,
+        };
+    }
+    HOST_CPUSET_FOREACH(cpu, online) {
+        HostCore *core = &host->cores[host->n_cores];
+
+        host->cpus[cpu].online = true;
+        host->cpus[cpu].core = host->n_cores++;
+        host->cpus[cpu].llc = host->cpus[cpu].node = 0;
+        host->cpus[cpu].package = 0;
+        host_cpuset_add(&core->cpus, cpu);
+        core->capacity = HOST_CAPACITY_MAX;
+    }
+    host->n_llcs = host->n_nodes = 1;
+    host->llcs[0] = (HostLlc) { .cpus = *online, .n_cores = host->n_cores };
+    host->nodes[0] = (HostNode) { .cpus = *online, .has_memory = true };
+    return host;
+}
+
 HostTopology *host_topology_ref(HostTopology *host)
 {
     g_atomic_int_inc(&host->refs);

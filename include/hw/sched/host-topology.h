@@ -103,6 +103,14 @@ typedef struct HostTopology {
  */
 HostTopology *host_topology_read(const char *root, GError **err);
 
+/*
+ * The host that has to do where nothing can be read: the CPUs of @online (not
+ * empty), each a core of its own, in one package and node, as one LLC of level
+ * 0, with @note as its note.  Returns a new reference.
+ */
+HostTopology *host_topology_new_flat(const HostCpuSet *online,
+                                     const char *note);
+
 HostTopology *host_topology_ref(HostTopology *host);
 void host_topology_unref(HostTopology *host); /* NULL is allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(HostTopology, host_topology_unref)
@@ -120,8 +128,9 @@ int host_topology_node_by_id(const HostTopology *host, int id);
 unsigned host_topology_distance(const HostTopology *host, int a, int b);
 
 /*
- * A cheap sign that the topology may have changed: the text of cpu/online.
- * NULL if it cannot be read.  The caller frees it.
+ * A cheap sign that the topology may have changed: what says which CPUs are
+ * online and which are in isolated cpuset partitions, as one text.  NULL if
+ * the former cannot be read.  The caller frees it.
  */
 char *host_topology_online_text(const char *root);
 
