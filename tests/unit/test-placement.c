@@ -318,6 +318,33 @@ static void test_overcommit_one_llc_per_group(void)
     g_assert_false(host_cpuset_equal(&a, &b));
     g_assert_cmpuint(f->plan->llcs[0].demand, ==, 16000);
     g_assert_cmpuint(f->plan->llcs[1].demand, ==, 16000);
+    assert_explain(f, 0, "to itself: too small, but nothing larger is left");
+}
+
+/* 8 + 6 + 10 cores on 3 x 8: as much as there is, but not in these pieces. */
+static void test_pieces_that_do_not_fit(void)
+{
+    GuestVcpuPlace places[24] = { 0 };
+    g_autoptr(Fixture) f = NULL;
+    int v;
+
+    for (v = 0; v < 24; v++) {
+        places[v] = (GuestVcpuPlace) { .socket = v < 8 ? 0 : v < 14 ? 1 : 2,
+                                       .core = v, .node = -1 };
+    }
+    f = fixture_new_guest(fake_host_new(1, 1, 3, 8, 1, 0),
+                          guest_topology_new(places, 24, GUEST_CACHE_SOCKET,
+                                             NULL, 0));
+    for (v = 0; v < 24; v++) {
+        f->guest->vcpus[v].present = true;
+    }
+    fixture_plan(f);
+    assert_verdict(f, "overcommitted");
+    for (v = 0; v < 24; v++) {
+        g_assert_cmpint(f->plan->vcpus[v].n_llcs, ==, 1);
+    }
+    g_assert_cmpuint(f->plan->llcs[f->plan->vcpus[0].host_llc].demand, ==,
+                     8000);
 }
 
 static void test_full_llcs_fold_within_room_first(void)
@@ -924,6 +951,7 @@ int main(int argc, char **argv)
     ADD("larger-than-an-llc-stays-in-a-node", test_split_stays_in_a_node);
     ADD("neighbours-are-folded", test_fold_neighbours);
     ADD("overcommit-is-even", test_overcommit_one_llc_per_group);
+    ADD("pieces-that-do-not-fit-are-told", test_pieces_that_do_not_fit);
     ADD("fold-within-the-room-before-splitting",
         test_full_llcs_fold_within_room_first);
     ADD("split-rather-than-overfill", test_split_rather_than_overfill);

@@ -208,6 +208,20 @@ static char *width_text(const PlacementInput *in, const Plan *plan, int vcpu)
                                                 "");
 }
 
+/* With more asked for than there is, a group's own LLC can be too small. */
+static char *explain_fits(const PlacementInput *in, const Plan *plan, int vcpu,
+                          const char *group)
+{
+    int llc = plan->vcpus[vcpu].host_llc;
+    g_autofree char *text = llc_text(in, plan, llc);
+
+    if (plan->llcs[llc].demand > plan->llcs[llc].candidate_cores * 1000) {
+        return g_strdup_printf("%s has %s to itself: too small, but nothing "
+                               "larger is left", group, text);
+    }
+    return g_strdup_printf("%s fits %s", group, text);
+}
+
 static char *explain_where(const PlacementInput *in, const Plan *plan,
                            int vcpu)
 {
@@ -220,8 +234,7 @@ static char *explain_where(const PlacementInput *in, const Plan *plan,
     case PLACEMENT_ABSENT:
         return g_strdup("not plugged");
     case PLACEMENT_FITS:
-        text = llc_text(in, plan, p->host_llc);
-        return g_strdup_printf("%s fits %s", group, text);
+        return explain_fits(in, plan, vcpu, group);
     case PLACEMENT_ONLY_LLC:
         text = llc_text(in, plan, p->host_llc);
         return g_strdup_printf("%s is the only one to choose from", text);

@@ -23,7 +23,7 @@ typedef struct CoreUse {
 typedef struct GuestCore {
     int first, n;           /* slice of Narrow.threads */
     int group;
-    bool shared;            /* others placed one of its threads */
+    bool shared;            /* some of its threads are placed elsewhere */
 } GuestCore;
 
 typedef struct Narrow {
@@ -96,6 +96,7 @@ static void count_foreign(Narrow *n)
     }
 }
 
+/* Cores with more threads go first: they have fewer places to go. */
 static gint compare_guest_core(gconstpointer pa, gconstpointer pb,
                                gpointer opaque)
 {
@@ -104,7 +105,6 @@ static gint compare_guest_core(gconstpointer pa, gconstpointer pb,
     return a->n != b->n ? b->n - a->n : a->first - b->first;
 }
 
-/* Cores with more threads go first: they have fewer places to go. */
 static void list_guest_cores(Narrow *n)
 {
     const GuestTopology *guest = n->ctx->in->guest;
@@ -112,7 +112,7 @@ static void list_guest_cores(Narrow *n)
     int v, c;
 
     n->threads = g_new(int, guest->n_vcpus);
-    n->guest_cores = g_new0(GuestCore, MAX(guest->n_cores, 1));
+    n->guest_cores = g_new0(GuestCore, MAX(guest->n_cores, guest->n_vcpus));
     for (v = 0; v < guest->n_vcpus; v++) {
         if (placement_vcpu_is_ours(n->ctx->in, v)) {
             start[guest->vcpus[v].core + 1]++;
@@ -136,6 +136,28 @@ static void list_guest_cores(Narrow *n)
         if (n->guest_cores[c].n) {
             n->guest_cores[n->n_guest_cores++] = n->guest_cores[c];
         }
+    }
+}
+
+/* The threads of a guest core for which no host core is wide enough part. */
+static void break_up(Narrow *n, CoreRing **rings)
+{
+    int c, t, count = n->n_guest_cores;
+
+    for (c = 0; c < count; c++) {
+        GuestCore *core = &n->guest_cores[c];
+        const CoreRing *ring = rings[core->group];
+
+        if (!ring || (unsigned)core->n <= ring->most_cpus) {
+            continue;
+        }
+        core->shared = true;
+        for (t = 1; t < core->n; t++) {
+            n->guest_cores[n->n_guest_cores] = *core;
+            n->guest_cores[n->n_guest_cores].first += t;
+            n->guest_cores[n->n_guest_cores++].n = 1;
+        }
+        core->n = 1;
     }
     g_qsort_with_data(n->guest_cores, n->n_guest_cores, sizeof(GuestCore),
                       compare_guest_core, NULL);
@@ -316,11 +338,9 @@ static void place_on(Narrow *n, const GuestCore *guest_core, int core)
 static void place_guest_core(Narrow *n, CoreRing *ring,
                              const GuestCore *guest_core)
 {
-    int i, core = -1, was;
+    int core = ring_next(n, ring, guest_core->n);
+    int i, was;
 
-    if ((unsigned)guest_core->n <= ring->most_cpus) {
-        core = ring_next(n, ring, guest_core->n);
-    }
     if (core >= 0) {
         was = previous_core(n, ring, guest_core, core_level(&n->cores[core]));
         place_on(n, guest_core, was >= 0 ? was : core);
@@ -355,6 +375,50 @@ static CoreRing *ring_of(Narrow *n, CoreRing **rings,
     return *ring;
 }
 
+/* Whether @was, narrow, is within what the plan now gives the vCPU. */
+static bool still_holds(const Plan *plan, const VcpuPlan *was, int v)
+{
+    const VcpuPlan *now = &plan->vcpus[v];
+
+    if (was->reason == PLACEMENT_ABSENT || was->reason == PLACEMENT_FOREIGN ||
+        now->reason == PLACEMENT_ABSENT || now->reason == PLACEMENT_FOREIGN) {
+        return was->reason == now->reason &&
+               host_cpuset_equal(&was->mask, &now->mask);
+    }
+    if (was->reason == PLACEMENT_GUARDED || now->reason == PLACEMENT_GUARDED) {
+        return was->reason == now->reason;
+    }
+    return was->host_core >= 0 && host_cpuset_subset(&was->mask, &now->mask);
+}
+
+/*
+ * The narrow masks of the previous plan, if they are still right: the same
+ * vCPUs, candidates and LLCs.  Then nothing moves.
+ */
+static bool keep_all(PlacementCtx *ctx)
+{
+    const Plan *previous = ctx->in->previous;
+    Plan *plan = ctx->plan;
+    int v;
+
+    if (!previous || previous->width != plan->width ||
+        !host_cpuset_equal(&previous->candidates, &plan->candidates)) {
+        return false;
+    }
+    for (v = 0; v < plan->n_vcpus; v++) {
+        if (!still_holds(plan, &previous->vcpus[v], v)) {
+            return false;
+        }
+    }
+    for (v = 0; v < plan->n_vcpus; v++) {
+        PlacementReason reason = plan->vcpus[v].reason;
+
+        plan->vcpus[v] = previous->vcpus[v];
+        plan->vcpus[v].reason = reason;
+    }
+    return true;
+}
+
 /* Plan masks are those of the LLCs; make them one core or CPU each. */
 void placement_narrow(PlacementCtx *ctx)
 {
@@ -364,16 +428,20 @@ void placement_narrow(PlacementCtx *ctx)
     Narrow n = { .ctx = ctx };
     int i;
 
+    if (keep_all(ctx)) {
+        return;
+    }
     init_cores(&n);
     count_foreign(&n);
     list_guest_cores(&n);
-    kept = g_new(int, MAX(n.n_guest_cores, 1));
     /* Rings read the wide masks, so all are made before one is narrowed. */
     for (i = 0; i < n.n_guest_cores; i++) {
         if (is_narrowed(&n, &n.guest_cores[i])) {
             ring_of(&n, rings, &n.guest_cores[i]);
         }
     }
+    break_up(&n, rings);
+    kept = g_new(int, MAX(n.n_guest_cores, 1));
     for (i = 0; i < n.n_guest_cores; i++) {
         kept[i] = -1;
         if (is_narrowed(&n, &n.guest_cores[i])) {

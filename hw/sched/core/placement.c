@@ -81,7 +81,7 @@ static RunSet all_candidates(const PlacementCtx *ctx)
     return all;
 }
 
-/* True if @guest_core of @vcpu has no other thread of ours present. */
+/* Per vCPU: no other thread of its guest core is present. */
 static bool *find_single_threads(const PlacementInput *in)
 {
     g_autofree int *count = g_new0(int, MAX(in->guest->n_cores, 1));
@@ -317,6 +317,7 @@ Plan *placement_plan(const PlacementInput *in)
     }
     if (a) {
         runs = collect_runs(&ctx, a);
+        ctx.overcommitted |= a->cost.part[COST_OVERFULL] > 0;
     }
     plan_vcpus(&ctx, a, runs, &all);
     charge_all(&ctx, a, runs, &all);
