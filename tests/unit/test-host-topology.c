@@ -433,6 +433,26 @@ static void test_nodes(void)
     host_tree_assert_sound(host);
 }
 
+/* Movable memory and that of GPUs is memory, though not "normal". */
+static void test_all_memory_counts(void)
+{
+    char *dir = host_tree_build(
+        "cpus 0-1\n"
+        "node 0 cpus 0-1 mem 1G\n"
+        "node 1 mem 1G\n");
+    g_autoptr(HostTopology) host = NULL, old = NULL;
+
+    host_tree_put(dir, "node/has_normal_memory", "0\n", -1);
+    host = host_tree_read(dir);
+    g_assert_true(host->nodes[1].has_memory);
+    /* Before has_memory, what is normal is all there is to know. */
+    host_tree_remove(dir, "node/has_memory");
+    old = host_tree_read(dir);
+    g_assert_true(old->nodes[0].has_memory);
+    g_assert_false(old->nodes[1].has_memory);
+    host_tree_free(dir);
+}
+
 static void test_no_node_folder_makes_node_0(void)
 {
     g_autoptr(HostTopology) host = host_tree_topology("cpus 0-3\n");
@@ -637,6 +657,7 @@ int main(int argc, char **argv)
     ADD("capacities-are-believed", test_capacities_are_believed);
     ADD("isolated-from-all-sources", test_isolated_from_all_sources);
     ADD("nodes-with-and-without-memory-and-cpus", test_nodes);
+    ADD("all-memory-counts", test_all_memory_counts);
     ADD("no-node-folder-makes-node-0", test_no_node_folder_makes_node_0);
     ADD("distance-rows-of-other-lengths",
         test_distance_rows_of_other_lengths);
