@@ -164,13 +164,12 @@ static unsigned worse;   /* cases in which a bounded property did not hold */
 
 typedef void (*Property)(Fixture *f, GRand *rand);
 
-static volatile unsigned current_seed;
+static unsigned current_seed; /* for the handler of an assertion */
 
 /* An assertion that fails ends the program: say which case it was. */
 static void say_seed(int number)
 {
     fprintf(stderr, "# LLCSCHED_TEST_SEED=%u\n", current_seed);
-    signal(number, SIG_DFL);
     raise(number);
 }
 
@@ -659,8 +658,11 @@ PROPERTY(test_previous, random_fixture, previous_stays)
 
 int main(int argc, char **argv)
 {
+    struct sigaction action = { .sa_handler = say_seed,
+                                .sa_flags = SA_RESETHAND };
+
     g_test_init(&argc, &argv, NULL);
-    signal(SIGABRT, say_seed);
+    sigaction(SIGABRT, &action, NULL);
     ADD("only-candidates-never-empty-and-deterministic", test_any);
     ADD("never-split-while-an-llc-that-takes-it-is-left", test_split);
     ADD("own-llcs-while-there-are-enough", test_own);

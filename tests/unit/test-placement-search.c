@@ -492,7 +492,7 @@ static bool plan_is_allowed(const Case *c, const unsigned *set)
                 return false;
             }
         }
-        if (!run_of[g]) {
+        if (run_of[g] == 0) {
             run_of[g] = ++n_runs;
         }
     }

@@ -506,6 +506,58 @@ static Assignment *try_stages(Search *s, bool partial)
     return a;
 }
 
+/* Group @g back on its LLCs, in a run with those that had the same ones. */
+static bool recall_group(const PlacementCtx *ctx, int g, Assignment *a)
+{
+    const PlacementNeed *need = &ctx->groups[g];
+    int run, size = 0, i;
+
+    if (!need->n_previous) {
+        return false;
+    }
+    run = a->owner[need->previous[0]];
+    for (i = 0; i < need->n_previous; i++) {
+        int llc = need->previous[i];
+
+        if (!ctx->rooms[llc].usable || a->owner[llc] != run) {
+            return false;
+        }
+        a->owner[llc] = run < 0 ? g : run;
+    }
+    for (i = 0; run >= 0 && i < ctx->n_rooms; i++) {
+        size += a->owner[i] == run;
+    }
+    a->run_of[g] = run < 0 ? g : run;
+    return run < 0 || (size == need->n_previous &&
+                       (size == 1 || need->n_oversize));
+}
+
+/* The assignment of the previous plan at its best home; NULL: not possible. */
+static Assignment *recall(PlacementCtx *ctx)
+{
+    Assignment *a = assignment_new(ctx);
+    PlacementCost best;
+    int g, home, best_home = 0;
+
+    for (g = 0; g < ctx->n_groups; g++) {
+        if (ctx->groups[g].n_vcpus && !recall_group(ctx, g, a)) {
+            placement_assignment_free(a);
+            return NULL;
+        }
+    }
+    placement_evaluate(ctx, 0, a);
+    best = a->cost;
+    for (home = 1; home < ctx->n_nodes; home++) {
+        placement_evaluate(ctx, home, a);
+        if (placement_cost_less(&a->cost, &best)) {
+            best = a->cost;
+            best_home = home;
+        }
+    }
+    placement_evaluate(ctx, best_home, a);
+    return a;
+}
+
 /*
  * Search among the usable LLCs.  With @partial, groups that cannot be taken
  * stay unplaced; with @must, something is found whatever it costs; else NULL
@@ -526,6 +578,9 @@ static Assignment *search(PlacementCtx *ctx, bool partial, bool must)
         a = must ? overfill(&s) : NULL;
     }
     search_clear(&s);
+    if (a && ctx->in->previous) {
+        a = cheaper(a, recall(ctx));
+    }
     return a;
 }
 

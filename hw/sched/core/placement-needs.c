@@ -40,7 +40,10 @@ static void sum_demand(PlacementCtx *ctx)
     }
 }
 
-/* The LLCs on which the previous plan had the group: those of one vCPU. */
+/*
+ * The LLCs on which the previous plan had the group: those of its first vCPU,
+ * and with narrow masks those of the others as well, see recall_narrow().
+ */
 static void recall(PlacementCtx *ctx, PlacementNeed *need, int vcpu)
 {
     const Plan *previous = ctx->in->previous;
@@ -62,6 +65,24 @@ static void recall(PlacementCtx *ctx, PlacementNeed *need, int vcpu)
             break;
         }
     }
+}
+
+static void recall_narrow(PlacementCtx *ctx, int vcpu)
+{
+    PlacementNeed *need = &ctx->groups[ctx->in->guest->vcpus[vcpu].llc];
+    const VcpuPlan *was = &ctx->in->previous->vcpus[vcpu];
+    int i;
+
+    if (was->host_core < 0 || was->host_llc >= ctx->n_rooms) {
+        return;
+    }
+    for (i = 0; i < need->n_previous; i++) {
+        if (need->previous[i] == was->host_llc) {
+            return;
+        }
+    }
+    need->previous = g_renew(int, need->previous, need->n_previous + 1);
+    need->previous[need->n_previous++] = was->host_llc;
 }
 
 /*
@@ -169,6 +190,11 @@ void placement_needs_init(PlacementCtx *ctx)
         }
         if (ctx->in->previous && first[g] >= 0) {
             recall(ctx, need, first[g]);
+        }
+    }
+    for (v = 0; ctx->in->previous && v < guest->n_vcpus; v++) {
+        if (placement_vcpu_is_ours(ctx->in, v)) {
+            recall_narrow(ctx, v);
         }
     }
 }
