@@ -87,6 +87,7 @@ int main(int argc, char **argv)
     g_autofree char *root = NULL;
 
     bench_init(&bench, &argc, &argv);
+    bench_come_first();
     root = make_tree();
     bench_read(&bench, root);
     bench_plan(&bench);

@@ -33,6 +33,14 @@ void bench_clear(Bench *bench);
 /* A line about what goes on, for people who wait. */
 void bench_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
+/*
+ * Take the CPU before other programs do, as far as that is allowed; say so if
+ * it is not.  A QEMU that is started later inherits it, and so all of its
+ * threads keep their shares of each other; only what else the machine does
+ * disturbs less.
+ */
+void bench_come_first(void);
+
 /* End the program: something is not as the measurement needs it. */
 void G_NORETURN bench_fail(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
