@@ -36,6 +36,25 @@ static void llcsched_print_line(Monitor *mon, const char *line)
     }
 }
 
+/* Fold @text at spaces, below @head. */
+static void llcsched_print_folded(Monitor *mon, const char *head,
+                                  const char *text)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", 0);
+    int column = strlen(head);
+
+    monitor_printf(mon, "%s", head);
+    for (char **word = words; *word; word++) {
+        if (column + 1 + strlen(*word) > LLCSCHED_COLUMNS) {
+            monitor_printf(mon, "\n ");
+            column = 1;
+        }
+        monitor_printf(mon, " %s", *word);
+        column += 1 + strlen(*word);
+    }
+    monitor_printf(mon, "\n");
+}
+
 /* That a mask is not as it should be must be seen; foreign ones say why. */
 static void llcsched_print_vcpu(Monitor *mon, const LlcschedVcpuInfo *vcpu,
                                 int columns)
@@ -54,6 +73,23 @@ static void llcsched_print_vcpu(Monitor *mon, const LlcschedVcpuInfo *vcpu,
     llcsched_print_line(mon, line);
 }
 
+/* What is in force follows the verdict, below it where that is long. */
+static void llcsched_print_verdict(Monitor *mon, const LlcschedInfo *info)
+{
+    g_autofree char *verdict = g_strdup_printf("%s: %s", info->id,
+                                               info->summary);
+    g_autofree char *force =
+        g_strdup_printf("(%s, placement %s)", LlcschedStatus_str(info->status),
+                        LlcschedPlacement_str(info->effective_placement));
+
+    if (strlen(verdict) + 1 + strlen(force) <= LLCSCHED_COLUMNS) {
+        monitor_printf(mon, "%s %s\n", verdict, force);
+    } else {
+        llcsched_print_line(mon, verdict);
+        llcsched_print_line(mon, force);
+    }
+}
+
 void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
 {
     g_autoptr(LlcschedInfoList) list = qmp_query_llcsched(&error_abort);
@@ -67,15 +103,13 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
         return;
     }
     info = list->value;
-    monitor_printf(mon, "%s: %s (%s, placement %s)\n", info->id, info->summary,
-                   LlcschedStatus_str(info->status),
-                   LlcschedPlacement_str(info->effective_placement));
+    llcsched_print_verdict(mon, info);
     columns = llcsched_mask_columns(info->vcpus);
     monitor_printf(mon, "vCPU  LLC  %-*s  why\n", columns, "CPUs");
     for (v = info->vcpus; v; v = v->next) {
         llcsched_print_vcpu(mon, v->value, columns);
     }
     for (w = info->warnings; w; w = w->next) {
-        monitor_printf(mon, "warning: %s\n", w->value);
+        llcsched_print_folded(mon, "warning:", w->value);
     }
 }

@@ -133,11 +133,12 @@ static HostTopology *llcsched_view_topology(Llcsched *s, LlcschedView *view,
 }
 
 LlcschedView *llcsched_view_read(Llcsched *s, const LlcschedConfig *config,
-                                 const LlcschedView *known, bool keep_empty,
+                                 const LlcschedView *known, bool strict,
                                  Error **errp)
 {
     g_autoptr(LlcschedView) view = g_new0(LlcschedView, 1);
     g_autoptr(GError) err = NULL;
+    HostCpuSet cpus = config->cpus;
     int ret;
 
     view->online_text = host_topology_online_text(s->sysfs_root);
@@ -151,10 +152,13 @@ LlcschedView *llcsched_view_read(Llcsched *s, const LlcschedConfig *config,
                          "the CPUs that this process may use cannot be read");
         return NULL;
     }
+    if (!strict && host_cpuset_intersects(&cpus, &view->host->online)) {
+        host_cpuset_and(&cpus, &view->host->online);
+    }
     if (!placement_candidates(view->host, &view->allowed,
-                              config->has_cpus ? &config->cpus : NULL,
+                              config->has_cpus ? &cpus : NULL,
                               &view->candidates, &view->uses_isolated, &err)) {
-        if (!keep_empty) {
+        if (strict) {
             error_setg(errp, "%s", err->message);
             return NULL;
         }

@@ -183,9 +183,10 @@ int64_t llcsched_now_ns(void);
 
 /*
  * Look at the host and the threads; plan and place when something changed or
- * @why asks for it.  Lock not held; from any thread.
+ * @why asks for it.  Locks not held; from any thread.  False if the host
+ * cannot be read: that is an error, or, with @errp NULL, a warning.
  */
-void llcsched_look(Llcsched *s, LlcschedWhy why);
+bool llcsched_look(Llcsched *s, LlcschedWhy why, Error **errp);
 
 /*
  * Take over a view of the host; true if a new plan is due.  Both locks held.
@@ -209,13 +210,14 @@ extern const LlcschedHostOps llcsched_kernel_ops;
 extern const LlcschedHostOps llcsched_qtest_ops;
 
 /*
- * Read the host for @config.  With @known and an unchanged cpu/online, its
+ * Read the host for @config.  With @known and an unchanged list of CPUs, its
  * topology is shared instead of read again.  A host that cannot be read is an
- * error; one without a usable CPU is too, unless @keep_empty: then the view
- * has no candidates and says why.
+ * error.  If @strict, so is one that lacks a CPU that the options name, or has
+ * none to use; else CPUs that went offline are done without, and a view
+ * without candidates says why.
  */
 LlcschedView *llcsched_view_read(Llcsched *s, const LlcschedConfig *config,
-                                 const LlcschedView *known, bool keep_empty,
+                                 const LlcschedView *known, bool strict,
                                  Error **errp);
 void llcsched_view_free(LlcschedView *view);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LlcschedView, llcsched_view_free)

@@ -516,7 +516,7 @@ static bool llcsched_read(Llcsched *s, bool anew, LlcschedReading *reading,
                           Error **errp)
 {
     reading->view = llcsched_view_read(s, &s->config, anew ? NULL : s->view,
-                                       true, errp);
+                                       false, errp);
     if (!reading->view) {
         return false;
     }
@@ -644,24 +644,27 @@ static void llcsched_update(Llcsched *s, LlcschedWhy why,
     };
 }
 
-void llcsched_look(Llcsched *s, LlcschedWhy why)
+bool llcsched_look(Llcsched *s, LlcschedWhy why, Error **errp)
 {
     static const char *const why_names[] = {
         "interval", "start", "vcpu", "property", "command",
     };
     g_auto(LlcschedReading) reading = { };
     LlcschedNews news = { };
-    Error *err = NULL;
+    g_autoptr(Error) err = NULL;
     int64_t start = get_clock();
     LlcschedVcpu *vcpu;
     int n = 0;
 
     QEMU_LOCK_GUARD(&s->look_lock);
     if (!llcsched_read(s, why == LLCSCHED_WHY_COMMAND, &reading, &err)) {
+        if (errp) {
+            error_propagate(errp, g_steal_pointer(&err));
+            return false;
+        }
         QEMU_LOCK_GUARD(&s->lock);
         llcsched_warn(s, "%s; the plan stays as it is", error_get_pretty(err));
-        error_free(err);
-        return;
+        return false;
     }
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         llcsched_update(s, why, &reading, &news);
@@ -671,6 +674,7 @@ void llcsched_look(Llcsched *s, LlcschedWhy why)
     }
     llcsched_tell(s, &news);
     trace_llcsched_look(s->id, why_names[why], n, get_clock() - start);
+    return true;
 }
 
 LlcschedPlanned *llcsched_dry_run(Llcsched *s, Error **errp)

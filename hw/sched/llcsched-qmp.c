@@ -269,7 +269,9 @@ void qmp_llcsched_replan(Error **errp)
                    "starts");
         return;
     }
-    llcsched_look(s, LLCSCHED_WHY_COMMAND);
+    if (!llcsched_look(s, LLCSCHED_WHY_COMMAND, errp)) {
+        return;
+    }
     QEMU_LOCK_GUARD(&s->lock);
     if (s->view->error) {
         error_setg(errp, "%s", s->view->error);

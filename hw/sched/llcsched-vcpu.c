@@ -52,7 +52,7 @@ static void llcsched_vcpu_place(CPUState *cpu, run_on_cpu_data data)
 {
     LlcschedVcpu *vcpu = data.host_ptr;
 
-    llcsched_look(vcpu->sched, LLCSCHED_WHY_VCPU);
+    llcsched_look(vcpu->sched, LLCSCHED_WHY_VCPU, NULL);
 }
 
 static void llcsched_vcpu_settled(CPUState *cpu, run_on_cpu_data data)
@@ -129,7 +129,7 @@ static void llcsched_device_unrealize(DeviceListener *listener,
     }
     llcsched_vcpu_remove(s, vcpu);
     if (runstate_is_running()) {
-        llcsched_look(s, LLCSCHED_WHY_VCPU);
+        llcsched_look(s, LLCSCHED_WHY_VCPU, NULL);
     }
 }
 

@@ -98,7 +98,7 @@ static void llcsched_timer(void *opaque)
 {
     Llcsched *s = opaque;
 
-    llcsched_look(s, LLCSCHED_WHY_INTERVAL);
+    llcsched_look(s, LLCSCHED_WHY_INTERVAL, NULL);
     if (qatomic_read(&s->running)) {
         llcsched_arm(s);
     }
@@ -108,7 +108,7 @@ static void llcsched_start(Llcsched *s)
 {
     llcsched_vcpus_settle(s);
     s->started = true;
-    llcsched_look(s, LLCSCHED_WHY_START);
+    llcsched_look(s, LLCSCHED_WHY_START, NULL);
     qatomic_set(&s->running, true);
     llcsched_arm(s);
 }
@@ -143,14 +143,12 @@ static void llcsched_machine_done(Notifier *notifier, void *data)
  */
 static bool llcsched_start_thread(Llcsched *s, Error **errp)
 {
-    g_autofree char *name = NULL;
-
     if (qtest_enabled()) {
         s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, llcsched_timer, s);
         return true;
     }
-    name = g_strdup_printf("llcsched-%s", s->id);
-    s->thread = iothread_create(name, errp);
+    /* "IO llcsched" in ps: a longer name would not fit Linux' 15 characters */
+    s->thread = iothread_create("llcsched", errp);
     if (!s->thread) {
         return false;
     }
@@ -180,6 +178,15 @@ static void llcsched_config_clear(LlcschedConfig *config)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LlcschedConfig, llcsched_config_clear)
 
+/* Whoever changes other options is not to blame for CPUs that went away. */
+static bool llcsched_names_other_cpus(const Llcsched *s,
+                                      const LlcschedConfig *config)
+{
+    return config->has_cpus && !(s->config.has_cpus &&
+                                 host_cpuset_equal(&s->config.cpus,
+                                                   &config->cpus));
+}
+
 /*
  * Swap in new options that are each valid: check them against the host, then
  * change all at once and plan again.  Before the object is complete they are
@@ -192,7 +199,8 @@ static bool llcsched_set_config(Llcsched *s, LlcschedConfig *config,
 
     if (s->completed) {
         QEMU_LOCK_GUARD(&s->look_lock);
-        view = llcsched_view_read(s, config, s->view, !config->has_cpus, errp);
+        view = llcsched_view_read(s, config, s->view,
+                                  llcsched_names_other_cpus(s, config), errp);
         if (!view) {
             return false;
         }
@@ -209,7 +217,7 @@ static bool llcsched_set_config(Llcsched *s, LlcschedConfig *config,
         llcsched_config_copy(&s->config, config);
     }
     if (s->started) {
-        llcsched_look(s, LLCSCHED_WHY_PROPERTY);
+        llcsched_look(s, LLCSCHED_WHY_PROPERTY, NULL);
     }
     if (s->running) {
         llcsched_arm(s);
@@ -375,30 +383,42 @@ static void llcsched_get_usage(Object *obj, Visitor *v, const char *name,
     qapi_free_uint32List(list);
 }
 
+static bool llcsched_usage_from_list(const uint32List *list, GArray *usage,
+                                     Error **errp)
+{
+    for (; list; list = list->next) {
+        if (list->value > 100) {
+            error_setg(errp, "property 'x-vcpu-usage' has %" PRIu32
+                       " percent, must be 0 to 100", list->value);
+            return false;
+        }
+        if (usage->len == GUEST_VCPU_MAX) {
+            error_setg(errp, "property 'x-vcpu-usage' has more numbers than "
+                       "%d, name one for each vCPU", GUEST_VCPU_MAX);
+            return false;
+        }
+        g_array_append_val(usage, list->value);
+    }
+    return true;
+}
+
 static void llcsched_set_usage(Object *obj, Visitor *v, const char *name,
                                void *opaque, Error **errp)
 {
     g_autoptr(GArray) usage = g_array_new(false, false, sizeof(uint32_t));
     g_auto(LlcschedConfig) config = { };
-    uint32List *list = NULL, *l;
+    uint32List *list = NULL;
 
     if (!visit_type_uint32List(v, name, &list, errp)) {
         return;
     }
-    for (l = list; l; l = l->next) {
-        if (l->value > 100 || usage->len == GUEST_VCPU_MAX) {
-            error_setg(errp, "property '%s' must be at most %d numbers of 0 "
-                       "to 100 percent", name, GUEST_VCPU_MAX);
-            qapi_free_uint32List(list);
-            return;
-        }
-        g_array_append_val(usage, l->value);
+    if (llcsched_usage_from_list(list, usage, errp)) {
+        llcsched_config_copy(&config, &LLCSCHED(obj)->config);
+        llcsched_config_clear(&config);
+        config.usage = g_steal_pointer(&usage);
+        llcsched_set_config(LLCSCHED(obj), &config, errp);
     }
     qapi_free_uint32List(list);
-    llcsched_config_copy(&config, &LLCSCHED(obj)->config);
-    llcsched_config_clear(&config);
-    config.usage = g_steal_pointer(&usage);
-    llcsched_set_config(LLCSCHED(obj), &config, errp);
 }
 
 static char *llcsched_get_sysfs_root(Object *obj, Error **errp)
@@ -493,7 +513,7 @@ static bool llcsched_first_view(Llcsched *s, Error **errp)
 {
     bool asked = s->config.has_cpus || *s->sysfs_root;
 
-    s->view = llcsched_view_read(s, &s->config, NULL, !asked, errp);
+    s->view = llcsched_view_read(s, &s->config, NULL, asked, errp);
     if (!s->view) {
         return false;
     }

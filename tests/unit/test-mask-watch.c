@@ -139,6 +139,17 @@ static void test_resets_by_a_changing_cpuset_are_no_contest(void)
     }
 }
 
+static void test_a_mask_without_an_online_cpu_is_nobodys(void)
+{
+    MaskWatch watch = { 0 };
+
+    g_assert_cmpint(look(&watch, "", "0-3"), ==, MASK_UNSET);
+    set(&watch, "4-7");
+    for (int i = 0; i < 10; i++) {
+        g_assert_cmpint(look(&watch, "", "0-3"), ==, MASK_RESET);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -162,5 +173,7 @@ int main(int argc, char **argv)
                     test_three_resets_in_more_looks_are_none);
     g_test_add_func("/mask-watch/resets-by-a-changing-cpuset-are-no-contest",
                     test_resets_by_a_changing_cpuset_are_no_contest);
+    g_test_add_func("/mask-watch/a-mask-without-an-online-cpu-is-nobodys",
+                    test_a_mask_without_an_online_cpu_is_nobodys);
     return g_test_run();
 }

@@ -47,6 +47,12 @@ MaskOwner mask_watch_look(MaskWatch *watch, const HostCpuSet *current,
         owner = MASK_CONTESTED;
     } else if (mask_watch_is_ours(watch, current, allowed)) {
         owner = MASK_OURS;
+    } else if (host_cpuset_empty(current)) {
+        /*
+         * All its CPUs went offline while the thread slept: the kernel will
+         * let it run anywhere when it wakes, whoever set the mask.
+         */
+        owner = watch->set ? MASK_RESET : MASK_UNSET;
     } else if (!host_cpuset_subset(allowed, current)) {
         owner = MASK_FOREIGN;
     } else if (!watch->set) {
