@@ -191,6 +191,20 @@ static void test_history_makes_it_fit(void)
     g_assert_cmpstr(placement_verdict_name(f->plan->verdict), ==, "split");
 }
 
+/* A guest core is as busy as its busiest thread: 0.7 cores, not 1.2. */
+static void test_busiest_sibling_counts(void)
+{
+    g_autoptr(Fixture) f = fixture_new(fake_host_new(1, 1, 2, 1, 2, 0),
+                                       "2,threads=2", GUEST_CACHE_SOCKET);
+
+    fixture_set_demand(f, 0, 500);
+    fixture_set_demand(f, 1, 700);
+    fixture_plan(f);
+    assert_verdict(f, "matched");
+    g_assert_cmpuint(f->plan->llcs[0].demand + f->plan->llcs[1].demand, ==,
+                     700);
+}
+
 static void test_different_groups_different_llcs(void)
 {
     g_autoptr(Fixture) f = fixture_new(fake_host_new(1, 1, 4, 8, 2, 0),
@@ -944,6 +958,7 @@ int main(int argc, char **argv)
     ADD("16-threads-do-not-fit-8-cpus", test_no_fit_in_threads);
     ADD("history-shrinks-demand-but-not-for-one-cpu-each",
         test_history_makes_it_fit);
+    ADD("busiest-sibling-counts", test_busiest_sibling_counts);
     ADD("different-guest-llcs-get-different-llcs",
         test_different_groups_different_llcs);
     ADD("small-group-leaves-the-large-llc", test_unequal_llcs_are_matched);

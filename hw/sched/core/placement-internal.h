@@ -60,7 +60,7 @@ typedef struct PlacementRoom {
 /* What a guest LLC group, or several folded together, need. */
 typedef struct PlacementNeed {
     unsigned demand, threads; /* milli-cores, milli-CPUs */
-    unsigned n_vcpus, n_cores;
+    unsigned n_vcpus;
     int n_groups;             /* of which it is made */
     int n_oversize;           /* of them, those that fit no usable LLC */
     int row;                  /* where it belongs: row of reach, -1: home */

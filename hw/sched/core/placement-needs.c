@@ -30,9 +30,6 @@ static void sum_demand(PlacementCtx *ctx)
         demand = placement_vcpu_demand(ctx->in, v);
         need->n_vcpus++;
         need->threads += demand;
-        if (!busiest[vcpu->core]) {
-            need->n_cores++;
-        }
         if (demand > busiest[vcpu->core]) {
             need->demand += demand - busiest[vcpu->core];
             busiest[vcpu->core] = demand;

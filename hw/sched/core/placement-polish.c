@@ -32,7 +32,6 @@ static void fold_need(PlacementNeed *sum, const PlacementNeed *need)
     sum->demand += need->demand;
     sum->threads += need->threads;
     sum->n_vcpus += need->n_vcpus;
-    sum->n_cores += need->n_cores;
     sum->n_groups++;
     sum->n_oversize += need->n_oversize;
 }
