@@ -100,6 +100,46 @@ static void test_probe_sees_past_the_callers_own_mask(void)
     g_assert_true(host_cpuset_equal(&before, &got));
 }
 
+static void test_probe_outside_of_what_is_allowed_finds_nothing(void)
+{
+    HostCpuSet none = { { 0 } }, got;
+
+    host_cpuset_add(&none, HOST_CPU_MAX - 1);
+    g_assert_cmpint(host_affinity_probe(&none, &got), ==, 0);
+    g_assert_true(host_cpuset_empty(&got));
+}
+
+/* CPUs that come online, or into the cpuset, later may be used then. */
+static void test_a_mask_that_nobody_chose_is_no_limit(void)
+{
+    HostCpuSet before = own_mask(), everything = { { 0 } }, all, limit;
+
+    for (int cpu = 0; cpu < HOST_CPU_MAX; cpu++) {
+        host_cpuset_add(&everything, cpu);
+    }
+    g_assert_cmpint(host_affinity_set(0, &everything), ==, 0);
+    all = own_mask();
+    g_assert_cmpint(host_affinity_limit(&limit), ==, 0);
+    g_assert_cmpint(host_affinity_set(0, &before), ==, 0);
+    g_assert_true(host_cpuset_equal(&limit, &everything));
+    g_assert_true(host_cpuset_subset(&before, &all));
+}
+
+static void test_a_mask_that_somebody_chose_is_a_limit(void)
+{
+    HostCpuSet before = own_mask(), one = { { 0 } }, limit;
+
+    if (host_cpuset_count(&before) < 2) {
+        g_test_skip("needs two CPUs");
+        return;
+    }
+    host_cpuset_add(&one, host_cpuset_next(&before, 0));
+    g_assert_cmpint(host_affinity_set(0, &one), ==, 0);
+    g_assert_cmpint(host_affinity_limit(&limit), ==, 0);
+    g_assert_cmpint(host_affinity_set(0, &before), ==, 0);
+    g_assert_true(host_cpuset_equal(&limit, &one));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -115,5 +155,12 @@ int main(int argc, char **argv)
                     test_probe_stays_in_the_limit_and_changes_no_mask);
     g_test_add_func("/host-affinity/probe-sees-past-the-callers-own-mask",
                     test_probe_sees_past_the_callers_own_mask);
+    g_test_add_func("/host-affinity/"
+                    "probe-outside-of-what-is-allowed-finds-nothing",
+                    test_probe_outside_of_what_is_allowed_finds_nothing);
+    g_test_add_func("/host-affinity/a-mask-that-nobody-chose-is-no-limit",
+                    test_a_mask_that_nobody_chose_is_no_limit);
+    g_test_add_func("/host-affinity/a-mask-that-somebody-chose-is-a-limit",
+                    test_a_mask_that_somebody_chose_is_a_limit);
     return g_test_run();
 }

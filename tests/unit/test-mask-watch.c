@@ -150,6 +150,23 @@ static void test_a_mask_without_an_online_cpu_is_nobodys(void)
     }
 }
 
+/* QEMU was moved to a cpuset outside of the mask that it inherited. */
+static void test_where_nothing_is_allowed_nobody_chose(void)
+{
+    MaskWatch watch = { 0 };
+
+    g_assert_cmpint(look(&watch, "0-3", ""), ==, MASK_UNSET);
+    set(&watch, "4-5");
+    for (int i = 0; i < 20; i++) {
+        g_assert_cmpint(look(&watch, "0-3", ""), ==, MASK_OURS);
+    }
+    for (int i = 0; i < 20; i++) {
+        g_assert_cmpint(look(&watch, "4-7", i % 2 ? "" : "4-7"), !=,
+                        MASK_CONTESTED);
+    }
+    g_assert_cmpint(look(&watch, "4-7", "4-7"), ==, MASK_RESET);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -175,5 +192,7 @@ int main(int argc, char **argv)
                     test_resets_by_a_changing_cpuset_are_no_contest);
     g_test_add_func("/mask-watch/a-mask-without-an-online-cpu-is-nobodys",
                     test_a_mask_without_an_online_cpu_is_nobodys);
+    g_test_add_func("/mask-watch/where-nothing-is-allowed-nobody-chose",
+                    test_where_nothing_is_allowed_nobody_chose);
     return g_test_run();
 }

@@ -45,6 +45,12 @@ MaskOwner mask_watch_look(MaskWatch *watch, const HostCpuSet *current,
     watch->resets = (watch->resets << 1) & ((1u << MASK_WATCH_LOOKS) - 1);
     if (watch->contested) {
         owner = MASK_CONTESTED;
+    } else if (host_cpuset_empty(allowed)) {
+        /*
+         * A cpuset outside of our limit: the kernel chose the mask, and there
+         * is none that we could set instead.
+         */
+        owner = watch->set ? MASK_OURS : MASK_UNSET;
     } else if (mask_watch_is_ours(watch, current, allowed)) {
         owner = MASK_OURS;
     } else if (host_cpuset_empty(current)) {

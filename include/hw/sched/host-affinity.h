@@ -28,8 +28,18 @@ int host_affinity_set(int tid, const HostCpuSet *mask);
  * The CPUs that this process may use now: its cpuset and online CPUs, within
  * @limit.  Asked of the kernel by a thread made for it, so that no mask of
  * another thread changes.  Where asking is denied (seccomp), the caller's own
- * mask within @limit stands for it.  0, or a negative errno.
+ * mask within @limit stands for it.  0, or a negative errno; that nothing of
+ * @limit may be used is no error but an empty @ret_allowed.
  */
 int host_affinity_probe(const HostCpuSet *limit, HostCpuSet *ret_allowed);
+
+/*
+ * The limit that the caller's mask is on where this process may run: that
+ * mask, if somebody chose it, or every CPU that there can be.  A mask of all
+ * that the cpuset and the online CPUs allow is nobody's choice, so CPUs that
+ * are added to these later may be used.  (A mask that somebody chose equal to
+ * just that cannot be told apart.)  0, or a negative errno.
+ */
+int host_affinity_limit(HostCpuSet *ret_limit);
 
 #endif
