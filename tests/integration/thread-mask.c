@@ -15,11 +15,27 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The kernel keeps offline CPUs in a mask, and nothing runs on them. */
+static char *online_of(const char *list)
+{
+    g_autofree char *text = NULL;
+    g_autoptr(GError) err = NULL;
+    HostCpuSet set, online;
+
+    g_file_get_contents("/sys/devices/system/cpu/online", &text, NULL, &err);
+    g_assert_no_error(err);
+    g_assert_true(host_cpuset_parse_list(text, &online));
+    g_assert_true(host_cpuset_parse_list(list, &set));
+    host_cpuset_and(&set, &online);
+    return host_cpuset_to_list(&set);
+}
+
 char *thread_mask(int tid)
 {
     static const char field[] = "\nCpus_allowed_list:\t";
     g_autofree char *path = g_strdup_printf("/proc/%d/status", tid);
     g_autofree char *text = NULL;
+    g_autofree char *list = NULL;
     const char *start, *end;
 
     if (!g_file_get_contents(path, &text, NULL, NULL)) {
@@ -30,7 +46,8 @@ char *thread_mask(int tid)
     start += strlen(field);
     end = strchr(start, '\n');
     g_assert_nonnull(end);
-    return g_strndup(start, end - start);
+    list = g_strndup(start, end - start);
+    return online_of(list);
 }
 
 int thread_set_mask(int tid, const char *cpus)

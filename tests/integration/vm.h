@@ -136,7 +136,10 @@ void vm_wait_all_move(Vm *vm, int n);
 
 /* --- Threads, as another program sees them --- */
 
-/* The kernel's CPU list of @tid, for the caller to free; NULL: it is gone. */
+/*
+ * The online CPUs that the kernel lets @tid use, as a list for the caller to
+ * free; NULL: it is gone.
+ */
 char *thread_mask(int tid);
 
 /* What taskset does: 0 or errno. */

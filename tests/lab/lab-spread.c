@@ -1,0 +1,75 @@
+/*
+ * VMs that start together do not all choose the same cache
+ *
+ * None of them can see the others' load yet, so ties are broken by the VM's
+ * UUID.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "lab-host.h"
+#include "lab-vm.h"
+
+#define VMS 4
+
+static LabHost host;
+
+/* Start @n at once and tell how many LLCs they use. */
+static int llcs_of_vms(int n, unsigned first_uuid)
+{
+    Vm *vms[VMS];
+    g_autofree bool *used = g_new0(bool, host.n_llcs);
+    int llcs = 0;
+
+    for (int i = 0; i < n; i++) {
+        g_autofree char *args = g_strdup_printf(
+            "-uuid 2f0c7d5a-6a0e-4d1b-9c53-%012x", first_uuid + i);
+
+        vms[i] = lab_vm_start("2,sockets=1,cores=2", "", args);
+    }
+    for (int i = 0; i < n; i++) {
+        g_autofree char *mask = NULL;
+        int llc;
+
+        vm_wait_up(vms[i], 2);
+        sched_assert_placed(vms[i], 2);
+        mask = sched_real_mask(vms[i], 0);
+        llc = lab_list_of(host.llcs, mask);
+        g_assert_cmpint(llc, >=, 0);
+        g_assert_cmpstr(mask, ==, host.llcs[llc]);
+        sched_assert_real_masks(vms[i], 2, mask);
+        llcs += !used[llc];
+        used[llc] = true;
+        g_test_message("VM %d: LLC %d", i, llc);
+    }
+    for (int i = 0; i < n; i++) {
+        vm_wait_all_move(vms[i], 2);
+        vm_free(vms[i]);
+    }
+    return llcs;
+}
+
+static void test_two(void)
+{
+    g_assert_cmpint(llcs_of_vms(2, 1), ==, 2);
+}
+
+static void test_four(void)
+{
+    g_assert_cmpint(llcs_of_vms(4, 1), >=, MIN(host.n_llcs, 3));
+}
+
+int main(int argc, char **argv)
+{
+    int ret;
+
+    lab_vm_test_init(&argc, &argv);
+    lab_host_init(&host);
+    g_test_add_func("/spread/two-vms-on-two-llcs", test_two);
+    g_test_add_func("/spread/four-vms-on-most-llcs", test_four);
+    ret = g_test_run();
+    lab_host_clear(&host);
+    return ret;
+}
