@@ -539,6 +539,7 @@ static void test_a_pause_within_a_period_gives_nothing(void)
     g_assert_false(use(tree, group, 0, 9 * MS));
     g_assert_true(bandwidth_group_gated(group));
     g_assert_cmpuint(stats(group, 9 * MS).gated_ns, ==, 2 * MS);
+    g_assert_cmpuint(stats(group, 9 * MS).throttled_ns, ==, 2 * MS);
 }
 
 static void test_limits_change_while_the_vm_is_stopped(void)
@@ -620,24 +621,54 @@ static void test_a_refill_below_a_closed_gate_needs_a_look(void)
     g_assert_cmpint(bandwidth_next_look(tree, PERIOD), ==, 100 * MS);
 }
 
+/* How far off the next look is after a hundred periods without use. */
+static int64_t idle_look(BandwidthTree *tree, int from)
+{
+    for (int i = from; i < from + 100; i++) {
+        bandwidth_advance(tree, i * PERIOD);
+        bandwidth_next_look(tree, i * PERIOD);
+    }
+    from += 99;
+    return bandwidth_next_look(tree, from * PERIOD) - from * PERIOD;
+}
+
 static void test_many_idle_vcpus_need_few_looks(void)
 {
     g_autoptr(BandwidthTree) tree = bandwidth_tree_new();
     BandwidthGroup *group = add(tree, NULL, (BandwidthLimits) {
         MS, PERIOD, 0 }, 1000);
 
-    for (int i = 0; i < 100; i++) {
-        bandwidth_advance(tree, i * PERIOD);
-    }
-    g_assert_cmpint(bandwidth_next_look(tree, 99 * PERIOD), ==,
-                    99 * PERIOD + MS);
+    g_assert_cmpint(idle_look(tree, 0), ==, MS);
+    /* No more than three a period, or one in 5 ms, for all that may wake. */
     bandwidth_group_set_limits(group, &(BandwidthLimits) {
-        500 * MS, 1000 * MS, 0 }, 99 * PERIOD);
-    for (int i = 100; i < 200; i++) {
-        bandwidth_advance(tree, i * PERIOD);
-    }
-    g_assert_cmpint(bandwidth_next_look(tree, 199 * PERIOD), ==,
-                    199 * PERIOD + 5 * MS);
+        9 * MS, PERIOD, 0 }, 99 * PERIOD);
+    g_assert_cmpint(idle_look(tree, 100), ==, PERIOD / 3);
+    bandwidth_group_set_limits(group, &(BandwidthLimits) {
+        500 * MS, 1000 * MS, 0 }, 199 * PERIOD);
+    g_assert_cmpint(idle_look(tree, 200), ==, 5 * MS);
+    /* Three quotas would be used up by all of them, no sooner. */
+    bandwidth_group_set_limits(group, &(BandwidthLimits) {
+        2500 * MS, PERIOD, 0 }, 299 * PERIOD);
+    g_assert_cmpint(idle_look(tree, 300), ==, 7500 * US);
+}
+
+/* Its vCPUs cannot use up what is left to the others above. */
+static void test_a_gated_group_costs_its_ancestors_no_look(void)
+{
+    g_autoptr(BandwidthTree) tree = bandwidth_tree_new();
+    BandwidthGroup *top = add(tree, NULL, (BandwidthLimits) {
+        6 * MS, PERIOD, 0 }, 0);
+    BandwidthGroup *leaf = add(tree, top, five_of_ten, 2), *other;
+
+    use(tree, leaf, QUOTA, 3 * MS);
+    g_assert_cmpint(bandwidth_next_look(tree, 3 * MS), ==, PERIOD);
+    other = add(tree, top, unlimited, 1);
+    g_assert_cmpint(bandwidth_next_look(tree, 3 * MS), <, 5 * MS);
+    bandwidth_group_set_vcpus(leaf, 3, 3 * MS);
+    bandwidth_group_remove(other, 3 * MS);
+    g_assert_cmpint(bandwidth_next_look(tree, 3 * MS), ==, PERIOD);
+    bandwidth_advance(tree, PERIOD);
+    g_assert_cmpint(bandwidth_next_look(tree, PERIOD), <, PERIOD + 5 * MS);
 }
 
 static void test_looks_more_than_a_period_late_are_counted(void)
@@ -688,10 +719,13 @@ static void test_throttled_periods_in_a_row_are_counted(void)
     g_assert_cmpuint(s.consecutive_throttled, ==, 3);
     g_assert_cmpuint(s.throttled_ns, ==, 12 * MS);
     g_assert_cmpuint(s.longest_stall_ns, ==, 4 * MS);
-    use(tree, group, 1, 4 * PERIOD);
-    s = stats(group, 4 * PERIOD);
+    use(tree, group, QUOTA, 3 * PERIOD + 9 * MS);
+    bandwidth_advance(tree, 4 * PERIOD);
+    g_assert_cmpuint(stats(group, 0).longest_stall_ns, ==, 4 * MS);
+    use(tree, group, 1, 5 * PERIOD);
+    s = stats(group, 5 * PERIOD);
     g_assert_cmpuint(s.consecutive_throttled, ==, 0);
-    g_assert_cmpuint(s.consecutive_throttled_max, ==, 3);
+    g_assert_cmpuint(s.consecutive_throttled_max, ==, 4);
 }
 
 /* A group that ran dry last time is stopped earlier, by what it overran. */
@@ -800,6 +834,8 @@ int main(int argc, char **argv)
     ADD("a-refill-below-a-closed-gate-needs-a-look",
         test_a_refill_below_a_closed_gate_needs_a_look);
     ADD("many-idle-vcpus-need-few-looks", test_many_idle_vcpus_need_few_looks);
+    ADD("a-gated-group-costs-its-ancestors-no-look",
+        test_a_gated_group_costs_its_ancestors_no_look);
     ADD("looks-more-than-a-period-late-are-counted",
         test_looks_more_than_a_period_late_are_counted);
     ADD("periods-without-use-are-not-counted",

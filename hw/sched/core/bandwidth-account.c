@@ -91,24 +91,37 @@ static void spend(BandwidthAccount *a, uint64_t used)
     a->debt += used - paid;
 }
 
-/* The five counters of the kernel's cpu.stat, for @n periods that end. */
+/* Use beyond the quotas of @n periods; as many of them are below 2^62. */
+static void count_burst(BandwidthGroup *group, uint64_t n)
+{
+    const BandwidthAccount *a = &group->account;
+    uint64_t quotas = MIN(n, 256) * group->limits.quota_ns + a->late;
+
+    if (a->used > quotas) {
+        group->stats.bursts++;
+        group->stats.burst_ns += MIN(a->used - quotas, a->carried);
+    }
+}
+
+/* The counters of the kernel's cpu.stat, for @n periods that end. */
 static void count_periods(BandwidthGroup *group, uint64_t n)
 {
     BandwidthAccount *a = &group->account;
     BandwidthStats *s = &group->stats;
-    /* Late looks end several periods at once; n quotas are below 2^62. */
-    uint64_t quotas = MIN(n, 256) * group->limits.quota_ns + a->late;
 
     if (!a->used && !a->dry) {
         return;     /* the kernel's timer stands still, too */
     }
     s->periods += n;
-    if (a->carried && a->used > quotas) {
-        s->bursts++;
-        s->burst_ns += MIN(a->used - quotas, a->carried);
+    if (a->carried) {
+        count_burst(group, n);
     }
-    s->throttled_periods += a->dry ? n : 0;
-    s->consecutive_throttled = a->dry ? s->consecutive_throttled + n : 0;
+    if (!a->dry) {
+        s->consecutive_throttled = 0;
+        return;
+    }
+    s->throttled_periods += n;
+    s->consecutive_throttled += n;
     s->consecutive_throttled_max = MAX(s->consecutive_throttled_max,
                                        s->consecutive_throttled);
 }
@@ -121,16 +134,17 @@ static void close_periods(BandwidthGroup *group, uint64_t n)
 {
     BandwidthAccount *a = &group->account;
     uint64_t quota = group->limits.quota_ns;
-    uint64_t most = a->debt + group->limits.burst_ns +
-                    MAX(bandwidth_predict_late_max(group), a->late);
-    uint64_t left = a->remaining;
-    uint64_t paid;
+    uint64_t most, paid;
 
-    /* More quotas than these do not carry over anyway. */
-    left += MIN(n - 1, most / quota + 1) * quota;
-    paid = MIN(left, a->debt);
+    if (n > 1) {
+        /* More quotas than these do not carry over anyway. */
+        most = a->debt + group->limits.burst_ns +
+               MAX(bandwidth_predict_late_max(group), a->late);
+        a->remaining += MIN(n - 1, most / quota + 1) * quota;
+    }
+    paid = MIN(a->remaining, a->debt);
     a->debt -= paid;
-    a->remaining = left - paid;
+    a->remaining -= paid;
 }
 
 /*
@@ -152,13 +166,14 @@ static void refill(BandwidthGroup *group, int64_t now)
 {
     BandwidthAccount *a = &group->account;
     int64_t period = group->limits.period_ns;
-    uint64_t n = (now - a->period_end) / period + 1;
-    uint64_t need = bandwidth_predict_need(group);
-    uint64_t carried, late;
+    uint64_t n = now - a->period_end < period ? 1 :
+                 (now - a->period_end) / period + 1;
     bool was_dry = a->dry;
+    uint64_t need = was_dry ? bandwidth_predict_need(group) : 0;
+    uint64_t carried, late;
 
     count_periods(group, n);
-    if (n == 1) {
+    if (was_dry && n == 1) {
         bandwidth_predict_learn(group);
     }
     a->period_end += n * period;
@@ -171,7 +186,9 @@ static void refill(BandwidthGroup *group, int64_t now)
     }
     a->released = was_dry;
     a->shut = a->dry;
-    bandwidth_predict_set_margin(group);
+    if (was_dry || group->predict.margin) {
+        bandwidth_predict_set_margin(group);
+    }
 }
 
 /*
@@ -184,11 +201,15 @@ void bandwidth_account_settle(BandwidthGroup *group, uint64_t used,
     BandwidthAccount *a = &group->account;
 
     spend(a, used);
-    bandwidth_predict_observe(group, used, now);
+    group->predict.window_used += used;
     if (now >= a->period_end) {
         refill(group, now);
-    } else if (a->remaining <= (used ? group->predict.margin : 0)) {
+    } else if (!a->dry &&
+               a->remaining <= (used ? group->predict.margin : 0)) {
+        bandwidth_predict_observe(group, now);
         bandwidth_account_set_dry(group, true, now);
     }
-    forgive(group);
+    if (a->debt) {
+        forgive(group);
+    }
 }

@@ -47,6 +47,7 @@ struct BandwidthGroup {
     unsigned depth;
     unsigned own_vcpus;
     uint64_t n_vcpus;           /* itself and below */
+    uint64_t open_vcpus;        /* those of them that are not gated */
     BandwidthLimits limits;
     bool can_run_dry;
     uint64_t pending;           /* charged, not settled yet */
@@ -87,8 +88,7 @@ void bandwidth_account_set_dry(BandwidthGroup *group, bool dry, int64_t now);
 
 /* bandwidth-predict.c */
 void bandwidth_predict_start(BandwidthGroup *group, int64_t now);
-void bandwidth_predict_observe(BandwidthGroup *group, uint64_t used,
-                               int64_t now);
+void bandwidth_predict_observe(BandwidthGroup *group, int64_t now);
 void bandwidth_predict_learn(BandwidthGroup *group);
 uint64_t bandwidth_predict_need(const BandwidthGroup *group);
 uint64_t bandwidth_predict_late_max(const BandwidthGroup *group);

@@ -48,20 +48,18 @@ void bandwidth_predict_start(BandwidthGroup *group, int64_t now)
     };
 }
 
-void bandwidth_predict_observe(BandwidthGroup *group, uint64_t used,
-                               int64_t now)
+/* To be called where the rate is needed: it costs a division. */
+void bandwidth_predict_observe(BandwidthGroup *group, int64_t now)
 {
     BandwidthPredict *p = &group->predict;
     int64_t window = now - p->window_start;
     uint64_t seen;
 
-    /* What runs while it is gated says nothing about what will. */
-    if (group->gated_by || window < WINDOW_NS_MIN) {
-        p->window_used += group->gated_by ? 0 : used;
+    if (window < WINDOW_NS_MIN) {
         return;
     }
-    seen = MIN(p->window_used + used, BANDWIDTH_QUOTA_NS_MAX) *
-           BANDWIDTH_RATE_ONE / window;
+    seen = MIN(p->window_used, BANDWIDTH_QUOTA_NS_MAX) * BANDWIDTH_RATE_ONE /
+           window;
     if (!seen) {
         /* An idle guest wakes up one vCPU first. */
         p->rate = MAX(p->rate - p->rate / RATE_FORGETS, BANDWIDTH_RATE_ONE);
@@ -86,7 +84,7 @@ void bandwidth_predict_learn(BandwidthGroup *group)
     uint64_t max = bandwidth_parallel(group) * group->limits.period_ns;
     uint64_t more;
 
-    if (!a->dry || a->shut) {
+    if (a->shut) {
         return;
     }
     if (a->debt > a->debt_at_start) {
@@ -139,29 +137,47 @@ static int64_t time_to_use(uint64_t used, uint64_t rate)
            used % rate * BANDWIDTH_RATE_ONE / rate;
 }
 
-static int64_t time_to_dry(const BandwidthGroup *group)
+/* How much will be left at the look that is meant to find the group dry. */
+static uint64_t left_to_aim(const BandwidthGroup *group)
 {
     const BandwidthPredict *p = &group->predict;
-    uint64_t left = group->account.remaining;
-    uint64_t risk = left + RISK_QUOTAS * group->limits.quota_ns;
     uint64_t aim = MIN(p->overrun, p->margin);
-    int64_t expected = time_to_use(left - MIN(left, aim), p->rate);
 
+    return group->account.remaining - MIN(group->account.remaining, aim);
+}
+
+static int64_t time_to_dry(const BandwidthGroup *group)
+{
+    uint64_t risk = group->account.remaining +
+                    RISK_QUOTAS * group->limits.quota_ns;
+    int64_t expected = time_to_use(left_to_aim(group), group->predict.rate);
     int64_t rest = MIN(group->limits.period_ns / RISK_LOOKS, RISK_NS_MAX);
-    int64_t risked = risk / bandwidth_parallel(group);
+    int64_t risked = risk / group->open_vcpus;
 
     return MIN(expected, MAX(risked, rest));
 }
 
-static int64_t group_next_look(const BandwidthGroup *group, int64_t now)
+/* Whether all its vCPUs together cannot use what is left in @time. */
+static bool lasts(const BandwidthGroup *group, int64_t time)
+{
+    return left_to_aim(group) >= group->open_vcpus * time;
+}
+
+/* The earlier of @due and the time at which @group needs a look. */
+static int64_t group_next_look(BandwidthGroup *group, int64_t now, int64_t due)
 {
     if (!group->can_run_dry) {
-        return INT64_MAX;
+        return due;
     }
     if (group->account.dry) {
-        return group->account.period_end;
+        return MIN(due, group->account.period_end);
     }
-    return group->gated_by ? INT64_MAX : now + time_to_dry(group);
+    /* Most ancestors have more left than what binds: no division for them. */
+    if (!group->open_vcpus || (due < INT64_MAX && lasts(group, due - now))) {
+        return due;
+    }
+    bandwidth_predict_observe(group, now);
+    return MIN(due, now + time_to_dry(group));
 }
 
 int64_t bandwidth_next_look(BandwidthTree *tree, int64_t now_ns)
@@ -169,9 +185,8 @@ int64_t bandwidth_next_look(BandwidthTree *tree, int64_t now_ns)
     int64_t now = MAX(now_ns, tree->now);
     int64_t due = INT64_MAX;
 
-    for (guint i = 0; i < tree->groups->len && !tree->paused; i++) {
-        due = MIN(due, group_next_look(g_ptr_array_index(tree->groups, i),
-                                       now));
+    for (guint i = tree->groups->len; i-- > 0 && !tree->paused;) {
+        due = group_next_look(g_ptr_array_index(tree->groups, i), now, due);
     }
     tree->look_due = MAX(due, now + (int64_t)BANDWIDTH_LOOK_NS_MIN);
     return tree->look_due;

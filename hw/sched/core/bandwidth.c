@@ -35,11 +35,26 @@ static int64_t tree_turn_to(BandwidthTree *tree, int64_t now_ns)
     return tree->now;
 }
 
+/* @vcpus of @group are not gated any more, or less than none. */
+static void add_open_vcpus(BandwidthGroup *group, int64_t vcpus)
+{
+    for (; group; group = group->parent) {
+        group->open_vcpus += vcpus;
+    }
+}
+
+static void gate_close(BandwidthGroup *group, int64_t now)
+{
+    group->gated_since = now;
+    add_open_vcpus(group, -(int64_t)group->own_vcpus);
+}
+
 static void gate_open(BandwidthGroup *group, int64_t now)
 {
     uint64_t stall = now - group->gated_since;
     BandwidthStats *s = &group->stats;
 
+    add_open_vcpus(group, group->own_vcpus);
     s->gated_ns += stall;
     s->longest_stall_ns = MAX(s->longest_stall_ns, stall);
     group->predict.window_used = 0;
@@ -54,7 +69,7 @@ static void gate_update(BandwidthGroup *group, int64_t now)
     if (!by != !group->gated_by) {
         group->tree->gates_changed = true;
         if (by) {
-            group->gated_since = now;
+            gate_close(group, now);
         } else {
             gate_open(group, now);
         }
@@ -193,6 +208,9 @@ void bandwidth_group_set_vcpus(BandwidthGroup *group, unsigned n_vcpus,
 
     g_assert(n_vcpus <= BANDWIDTH_VCPUS_MAX);
     group->own_vcpus = n_vcpus;
+    if (!group->gated_by) {
+        add_open_vcpus(group, (int64_t)n_vcpus - before);
+    }
     for (BandwidthGroup *g = group; g; g = g->parent) {
         g->n_vcpus = g->n_vcpus - before + n_vcpus;
         group_refresh(g, now);
