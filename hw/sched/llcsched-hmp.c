@@ -90,10 +90,38 @@ static void llcsched_print_verdict(Monitor *mon, const LlcschedInfo *info)
     }
 }
 
+/* "group a: vCPU 0-3, 5000/10000 us, throttled 12/100 periods, max 4.9 ms" */
+static void llcsched_print_group(Monitor *mon, const LlcschedGroupInfo *group)
+{
+    g_autoptr(GString) line = g_string_new(NULL);
+
+    g_string_printf(line, "group %s: ", group->id);
+    if (*group->vcpus) {
+        g_string_append_printf(line, "vCPU %s, ", group->vcpus);
+    }
+    if (!group->effective_quota_us) {
+        g_string_append(line, "unlimited");
+    } else {
+        g_string_append_printf(line, "%" PRId64 "/%" PRId64 " us",
+                               group->effective_quota_us,
+                               group->effective_period_us);
+    }
+    if (group->effective_group &&
+        !g_str_equal(group->effective_group, group->id)) {
+        g_string_append_printf(line, " by %s", group->effective_group);
+    }
+    g_string_append_printf(line, ", throttled %" PRIu64 "/%" PRIu64
+                           " periods, max %.1f ms",
+                           group->throttled_periods, group->periods,
+                           group->longest_stall_ns / 1e6);
+    llcsched_print_line(mon, line->str);
+}
+
 void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
 {
     g_autoptr(LlcschedInfoList) list = qmp_query_llcsched(&error_abort);
     const LlcschedInfo *info;
+    LlcschedGroupInfoList *g;
     LlcschedVcpuInfoList *v;
     strList *w;
     int columns;
@@ -108,6 +136,9 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
     monitor_printf(mon, "vCPU  LLC  %-*s  why\n", columns, "CPUs");
     for (v = info->vcpus; v; v = v->next) {
         llcsched_print_vcpu(mon, v->value, columns);
+    }
+    for (g = info->groups; g; g = g->next) {
+        llcsched_print_group(mon, g->value);
     }
     for (w = info->warnings; w; w = w->next) {
         llcsched_print_folded(mon, "warning:", w->value);

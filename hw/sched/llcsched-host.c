@@ -28,6 +28,17 @@ static bool llcsched_kernel_thread_times(LlcschedVcpu *vcpu,
     return host_load_thread("", vcpu->thread_id, ret_times);
 }
 
+static uint64_t llcsched_kernel_cpu_ns(LlcschedVcpu *vcpu)
+{
+    struct timespec ts;
+
+    /* fails only for a thread that is gone */
+    if (clock_gettime(vcpu->clock, &ts)) {
+        return 0;
+    }
+    return ts.tv_sec * NANOSECONDS_PER_SECOND + ts.tv_nsec;
+}
+
 static int llcsched_kernel_allowed(const HostTopology *host,
                                    const HostCpuSet *limit,
                                    HostCpuSet *ret_allowed)
@@ -39,6 +50,7 @@ const LlcschedHostOps llcsched_kernel_ops = {
     .get_mask = llcsched_kernel_get_mask,
     .set_mask = llcsched_kernel_set_mask,
     .thread_times = llcsched_kernel_thread_times,
+    .cpu_ns = llcsched_kernel_cpu_ns,
     .allowed = llcsched_kernel_allowed,
 };
 
@@ -65,6 +77,21 @@ static bool llcsched_qtest_thread_times(LlcschedVcpu *vcpu,
     return false;
 }
 
+/* What x-vcpu-usage says, while the gate is open and the VM runs. */
+static uint64_t llcsched_qtest_cpu_ns(LlcschedVcpu *vcpu)
+{
+    const GArray *usage = vcpu->sched->config.usage;
+    int64_t now_ns = llcsched_now_ns();
+    uint32_t percent = usage && vcpu->index < usage->len
+                       ? g_array_index(usage, uint32_t, vcpu->index) : 0;
+
+    if (!qatomic_read(&vcpu->cpu->gate)) {
+        vcpu->sim_run_ns += (now_ns - vcpu->sim_when_ns) * percent / 100;
+    }
+    vcpu->sim_when_ns = now_ns;
+    return vcpu->sim_run_ns;
+}
+
 static int llcsched_qtest_allowed(const HostTopology *host,
                                   const HostCpuSet *limit,
                                   HostCpuSet *ret_allowed)
@@ -77,6 +104,7 @@ const LlcschedHostOps llcsched_qtest_ops = {
     .get_mask = llcsched_qtest_get_mask,
     .set_mask = llcsched_qtest_set_mask,
     .thread_times = llcsched_qtest_thread_times,
+    .cpu_ns = llcsched_qtest_cpu_ns,
     .allowed = llcsched_qtest_allowed,
 };
 

@@ -20,6 +20,7 @@
 #include "qapi/qapi-types-llcsched.h"
 #include "system/iothread.h"
 #include "system/runstate.h"
+#include "hw/sched/bandwidth.h"
 #include "hw/sched/guest-topology.h"
 #include "hw/sched/host-load.h"
 #include "hw/sched/host-topology.h"
@@ -28,6 +29,9 @@
 
 #define TYPE_LLCSCHED "llcsched"
 OBJECT_DECLARE_SIMPLE_TYPE(Llcsched, LLCSCHED)
+
+#define TYPE_LLCSCHED_GROUP "llcsched-group"
+OBJECT_DECLARE_SIMPLE_TYPE(LlcschedGroup, LLCSCHED_GROUP)
 
 /* The options, validated together and swapped in as one. */
 typedef struct LlcschedConfig {
@@ -67,7 +71,14 @@ typedef struct LlcschedVcpu {
     int host_llc;               /* of the last mask that was set, or -1 */
     uint64_t moves;
 
+    LlcschedGroup *group;       /* NULL: in none, never gated by quota */
+    clockid_t clock;            /* CPU time of its thread */
+    bool charging;              /* @charged_ns holds */
+    uint64_t charged_ns;        /* CPU time up to which it was charged */
+
     HostCpuSet sim_mask;        /* qtest: the mask of a thread that has none */
+    uint64_t sim_run_ns;        /* qtest: what it would have run ... */
+    int64_t sim_when_ns;        /* ... up to here */
     QTAILQ_ENTRY(LlcschedVcpu) next;
 } LlcschedVcpu;
 
@@ -92,6 +103,7 @@ typedef struct LlcschedHostOps {
     int (*get_mask)(LlcschedVcpu *vcpu, HostCpuSet *ret_mask);
     int (*set_mask)(LlcschedVcpu *vcpu, const HostCpuSet *mask);
     bool (*thread_times)(LlcschedVcpu *vcpu, ThreadTimes *ret_times);
+    uint64_t (*cpu_ns)(LlcschedVcpu *vcpu);
     int (*allowed)(const HostTopology *host, const HostCpuSet *limit,
                    HostCpuSet *ret_allowed);
 } LlcschedHostOps;
@@ -143,7 +155,12 @@ struct Llcsched {
     uint64_t looks, replans, masks_set;
     GPtrArray *warnings;        /* char *, oldest first */
 
-    IOThread *thread;           /* NULL: no looks, or qtest */
+    BandwidthTree *bandwidth;
+    QTAILQ_HEAD(, LlcschedGroup) groups; /* parents before children */
+    QEMUTimer *throttle_timer;
+    QEMUBH *open_gates;         /* in the main loop, with the BQL */
+
+    IOThread *thread;           /* NULL: qtest, looks are in the main loop */
     QEMUTimer *timer;
     VMChangeStateEntry *vmstate;
     Notifier machine_done;
@@ -226,6 +243,53 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(LlcschedView, llcsched_view_free)
 
 /* The guest's topology; the machine must be ready.  BQL held. */
 GuestTopology *llcsched_guest_topology(MachineState *ms);
+
+/* llcsched-throttle.c */
+
+/* Limits as the user gives them, us; all three change as one. */
+typedef struct LlcschedLimitsUs {
+    int64_t quota, period, burst;
+} LlcschedLimitsUs;
+
+/* A node of the tree of groups.  Guarded by the lock but for its options. */
+struct LlcschedGroup {
+    Object parent_obj;
+
+    Llcsched *sched;            /* a reference; NULL until complete */
+    char *id;
+    char *parent_id;            /* as given; NULL: the llcsched object */
+    LlcschedGroup *parent;      /* NULL: the llcsched object */
+    int children;
+    bool has_vcpus;
+    HostCpuSet vcpus;           /* used as a set of vCPU indexes */
+    LlcschedLimitsUs limits;
+    BandwidthGroup *bandwidth;
+    bool sustained;             /* was told of throttling that goes on */
+    int64_t last_throttled_ns;  /* when a period was last throttled */
+    QTAILQ_ENTRY(LlcschedGroup) next;
+};
+
+/* Set up and take down; the thread, if any, exists and does not run yet. */
+void llcsched_throttle_init(Llcsched *s);
+void llcsched_throttle_fini(Llcsched *s);
+
+/* The VM runs, or stops.  BQL held, lock not held. */
+void llcsched_throttle_start(Llcsched *s);
+void llcsched_throttle_stop(Llcsched *s);
+
+/* Charge, gate, open and set the timer anew.  Any thread, lock not held. */
+void llcsched_throttle_look(Llcsched *s);
+
+/* A complete group joins and leaves.  BQL held, lock not held. */
+bool llcsched_throttle_add(LlcschedGroup *group, const BandwidthLimits *limits,
+                           Error **errp);
+void llcsched_throttle_remove(LlcschedGroup *group);
+void llcsched_throttle_set_limits(LlcschedGroup *group,
+                                  const BandwidthLimits *limits);
+
+/* A vCPU's thread is known, or the vCPU goes.  Lock held. */
+void llcsched_throttle_join(LlcschedVcpu *vcpu);
+void llcsched_throttle_leave(LlcschedVcpu *vcpu);
 
 /* llcsched-vcpu.c.  All with the BQL held and the lock not held. */
 void llcsched_vcpus_attach(Llcsched *s);

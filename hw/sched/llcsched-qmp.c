@@ -85,6 +85,16 @@ static void llcsched_fill_plan(LlcschedVcpuInfo *info, const Llcsched *s, int i)
     info->smt_aligned = vplan->smt_aligned;
 }
 
+/* The id of the group on the way from @group to the root that is @which. */
+static char *llcsched_group_name(const LlcschedGroup *group,
+                                 const BandwidthGroup *which)
+{
+    while (group && group->bandwidth != which) {
+        group = group->parent;
+    }
+    return group ? g_strdup(group->id) : NULL;
+}
+
 static LlcschedVcpuInfo *llcsched_vcpu_info(const Llcsched *s,
                                             const LlcschedVcpu *vcpu)
 {
@@ -140,12 +150,68 @@ static LlcschedPlacement llcsched_effective(const Llcsched *s)
     }
 }
 
+static LlcschedGroupInfo *llcsched_group_info(const LlcschedGroup *group)
+{
+    LlcschedGroupInfo *info = g_new0(LlcschedGroupInfo, 1);
+    const BandwidthGroup *whose, *by;
+    BandwidthLimits effective;
+    BandwidthStats stats;
+
+    whose = bandwidth_group_effective(group->bandwidth, &effective);
+    by = bandwidth_group_gated_by(group->bandwidth);
+    bandwidth_group_stats(group->bandwidth, llcsched_now_ns(), &stats);
+    info->id = g_strdup(group->id);
+    info->parent = group->parent ? g_strdup(group->parent->id) : NULL;
+    info->vcpus = host_cpuset_to_list(&group->vcpus);
+    info->quota_us = group->limits.quota;
+    info->period_us = group->limits.period;
+    info->burst_us = group->limits.burst;
+    info->limited = bandwidth_group_limited(group->bandwidth);
+    info->effective_quota_us = effective.quota_ns / SCALE_US;
+    info->effective_period_us = effective.period_ns / SCALE_US;
+    info->effective_group = llcsched_group_name(group, whose);
+    info->throttled = by;
+    info->throttled_by = llcsched_group_name(group, by);
+    info->periods = stats.periods;
+    info->throttled_periods = stats.throttled_periods;
+    info->throttled_ns = stats.throttled_ns;
+    info->bursts = stats.bursts;
+    info->burst_ns = stats.burst_ns;
+    info->gated_ns = stats.gated_ns;
+    info->longest_stall_ns = stats.longest_stall_ns;
+    info->consecutive_throttled = stats.consecutive_throttled;
+    info->consecutive_throttled_max = stats.consecutive_throttled_max;
+    info->used_ns = stats.used_ns;
+    info->remaining_ns = stats.remaining_ns;
+    info->debt_ns = stats.debt_ns;
+    info->forgiven_ns = stats.forgiven_ns;
+    info->late_looks = stats.late_looks;
+    return info;
+}
+
+/* What the process ran less what its vCPUs did: nothing is charged for it. */
+static uint64_t llcsched_uncharged_ns(const Llcsched *s)
+{
+    struct timespec ts;
+    uint64_t all_ns, vcpus_ns = 0;
+    LlcschedVcpu *vcpu;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    all_ns = ts.tv_sec * NANOSECONDS_PER_SECOND + ts.tv_nsec;
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        vcpus_ns += vcpu->thread_id ? s->ops->cpu_ns(vcpu) : 0;
+    }
+    return all_ns > vcpus_ns ? all_ns - vcpus_ns : 0;
+}
+
 static void llcsched_fill_lists(LlcschedInfo *info, const Llcsched *s)
 {
     LlcschedHostLlcList **host_tail = &info->host_llcs;
     LlcschedGuestLlcList **guest_tail = &info->guest_llcs;
     LlcschedVcpuInfoList **vcpu_tail = &info->vcpus;
+    LlcschedGroupInfoList **group_tail = &info->groups;
     strList **warning_tail = &info->warnings;
+    LlcschedGroup *group;
     LlcschedVcpu *vcpu;
 
     for (int i = 0; i < s->view->host->n_llcs; i++) {
@@ -159,6 +225,9 @@ static void llcsched_fill_lists(LlcschedInfo *info, const Llcsched *s)
             vcpu->index < s->guest->n_vcpus) {
             QAPI_LIST_APPEND(vcpu_tail, llcsched_vcpu_info(s, vcpu));
         }
+    }
+    QTAILQ_FOREACH(group, &s->groups, next) {
+        QAPI_LIST_APPEND(group_tail, llcsched_group_info(group));
     }
     for (guint i = 0; i < s->warnings->len; i++) {
         QAPI_LIST_APPEND(warning_tail,
@@ -188,6 +257,7 @@ static LlcschedInfo *llcsched_info(Llcsched *s)
     info->looks = s->looks;
     info->replans = s->replans;
     info->masks_set = s->masks_set;
+    info->uncharged_ns = llcsched_uncharged_ns(s);
     llcsched_fill_lists(info, s);
     return info;
 }

@@ -22,6 +22,7 @@ static void llcsched_vcpu_thread_exit(Notifier *notifier, void *data)
 
     QEMU_LOCK_GUARD(&vcpu->sched->lock);
     trace_llcsched_vcpu_gone(vcpu->index, vcpu->thread_id);
+    llcsched_throttle_leave(vcpu);
     vcpu->thread_id = 0;
 }
 
@@ -33,7 +34,9 @@ static void llcsched_vcpu_thread_start(CPUState *cpu, run_on_cpu_data data)
     vcpu->thread_exit.notify = llcsched_vcpu_thread_exit;
     qemu_thread_atexit_add(&vcpu->thread_exit);
     WITH_QEMU_LOCK_GUARD(&vcpu->sched->lock) {
+        pthread_getcpuclockid(pthread_self(), &vcpu->clock);
         vcpu->thread_id = qemu_get_thread_id();
+        llcsched_throttle_join(vcpu);
     }
     trace_llcsched_vcpu_thread(vcpu->index, vcpu->thread_id);
 }
@@ -53,6 +56,7 @@ static void llcsched_vcpu_place(CPUState *cpu, run_on_cpu_data data)
     LlcschedVcpu *vcpu = data.host_ptr;
 
     llcsched_look(vcpu->sched, LLCSCHED_WHY_VCPU, NULL);
+    llcsched_throttle_look(vcpu->sched);
 }
 
 static void llcsched_vcpu_settled(CPUState *cpu, run_on_cpu_data data)
@@ -95,6 +99,7 @@ static void llcsched_vcpu_add(Llcsched *s, CPUState *cpu)
 static void llcsched_vcpu_remove(Llcsched *s, LlcschedVcpu *vcpu)
 {
     WITH_QEMU_LOCK_GUARD(&s->lock) {
+        llcsched_throttle_leave(vcpu);
         QTAILQ_REMOVE(&s->vcpus, vcpu, next);
         s->plan_due = true;
     }

@@ -99,6 +99,7 @@ static void llcsched_timer(void *opaque)
     Llcsched *s = opaque;
 
     llcsched_look(s, LLCSCHED_WHY_INTERVAL, NULL);
+    llcsched_throttle_look(s); /* so that the end of throttling is told */
     if (qatomic_read(&s->running)) {
         llcsched_arm(s);
     }
@@ -111,6 +112,7 @@ static void llcsched_start(Llcsched *s)
     llcsched_look(s, LLCSCHED_WHY_START, NULL);
     qatomic_set(&s->running, true);
     llcsched_arm(s);
+    llcsched_throttle_start(s);
 }
 
 /* Before vCPUs resume, and after whoever had the VM stopped set masks. */
@@ -121,6 +123,7 @@ static void llcsched_vm_state_change(void *opaque, bool running, RunState state)
     if (!running) {
         qatomic_set(&s->running, false);
         timer_del(s->timer);
+        llcsched_throttle_stop(s);
     } else if (s->machine_ready) {
         llcsched_start(s);
     }
@@ -546,6 +549,7 @@ static void llcsched_complete(UserCreatable *uc, Error **errp)
     if (!llcsched_first_view(s, errp) || !llcsched_start_thread(s, errp)) {
         return;
     }
+    llcsched_throttle_init(s);
     if (!runstate_is_running()) {
         s->sample = host_load_sample(s->sysfs_root, s->view->host->n_cpus,
                                      llcsched_now_ns(), NULL);
@@ -564,6 +568,7 @@ static void llcsched_stop(Llcsched *s)
     qemu_del_vm_change_state_handler(s->vmstate);
     qatomic_set(&s->running, false);
     timer_del(s->timer);
+    timer_del(s->throttle_timer);
     if (s->thread) {
         iothread_stop(s->thread);
     }
@@ -573,6 +578,11 @@ static void llcsched_stop(Llcsched *s)
     llcsched_vcpus_detach(s);
 }
 
+static bool llcsched_can_be_deleted(UserCreatable *uc)
+{
+    return QTAILQ_EMPTY(&LLCSCHED(uc)->groups);
+}
+
 static void llcsched_init(Object *obj)
 {
     Llcsched *s = LLCSCHED(obj);
@@ -580,6 +590,7 @@ static void llcsched_init(Object *obj)
     qemu_mutex_init(&s->look_lock);
     qemu_mutex_init(&s->lock);
     QTAILQ_INIT(&s->vcpus);
+    QTAILQ_INIT(&s->groups);
     s->sysfs_root = g_strdup("");
     s->warnings = g_ptr_array_new_with_free_func(g_free);
     s->config = (LlcschedConfig) {
@@ -600,6 +611,7 @@ static void llcsched_finalize(Object *obj)
         llcsched_stop(s);
     }
     timer_free(s->timer);
+    llcsched_throttle_fini(s);
     if (s->thread) {
         iothread_destroy(s->thread);
     }
@@ -622,6 +634,7 @@ static void llcsched_class_init(ObjectClass *klass, void *data)
     UserCreatableClass *ucc = USER_CREATABLE_CLASS(klass);
 
     ucc->complete = llcsched_complete;
+    ucc->can_be_deleted = llcsched_can_be_deleted;
     object_class_property_add_enum(klass, "placement", "LlcschedPlacement",
                                    &LlcschedPlacement_lookup,
                                    llcsched_get_placement,

@@ -1,0 +1,351 @@
+/*
+ * LLC-aware vCPU scheduler: charging vCPUs and gating groups that ran dry
+ *
+ * One look of the accounting: charge what the vCPUs ran, turn the periods
+ * (hw/sched/core/bandwidth), close gates at once, have the main loop open
+ * others, sleep until a group could run dry or is refilled.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "block/aio.h"
+#include "qapi/error.h"
+#include "qapi/qapi-events-llcsched.h"
+#include "qemu/main-loop.h"
+#include "system/qtest.h"
+#include "hw/sched/vcpu-gate.h"
+#include "llcsched-internal.h"
+#include "trace.h"
+
+/*
+ * Throttling is worth an event when it lasts, and its end when that lasts: a
+ * group that is throttled in some periods of many is what quotas are for.
+ */
+#define LLCSCHED_SUSTAINED_PERIODS 10
+
+static bool llcsched_vcpu_limited(const LlcschedVcpu *vcpu)
+{
+    return vcpu->group && vcpu->thread_id &&
+           bandwidth_group_limited(vcpu->group->bandwidth);
+}
+
+/* Charge what ran since the last time.  Lock held. */
+static void llcsched_charge(Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        uint64_t cpu_ns;
+
+        if (!llcsched_vcpu_limited(vcpu)) {
+            vcpu->charging = false;
+            continue;
+        }
+        cpu_ns = s->ops->cpu_ns(vcpu);
+        if (vcpu->charging && cpu_ns > vcpu->charged_ns) {
+            bandwidth_charge(vcpu->group->bandwidth,
+                             cpu_ns - vcpu->charged_ns);
+        }
+        vcpu->charging = true;
+        vcpu->charged_ns = cpu_ns;
+    }
+}
+
+static bool llcsched_must_wait(const LlcschedVcpu *vcpu)
+{
+    return vcpu->group && bandwidth_group_gated(vcpu->group->bandwidth);
+}
+
+/*
+ * Close the gates of vCPUs whose group ran dry; true if some have to be
+ * opened.  Lock held: a vCPU with a thread id is alive.
+ */
+static bool llcsched_close_gates(Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+    bool open = false;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        bool closed = vcpu_gate_closed(vcpu->cpu, VCPU_GATE_QUOTA);
+
+        if (closed && !llcsched_must_wait(vcpu)) {
+            open = true;
+        } else if (!closed && vcpu->thread_id && llcsched_must_wait(vcpu)) {
+            vcpu_gate_close(vcpu->cpu, VCPU_GATE_QUOTA);
+        }
+    }
+    return open;
+}
+
+/* BQL and lock held. */
+static void llcsched_open_gates(Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (vcpu_gate_closed(vcpu->cpu, VCPU_GATE_QUOTA) &&
+            !llcsched_must_wait(vcpu)) {
+            vcpu_gate_open(vcpu->cpu, VCPU_GATE_QUOTA);
+        }
+    }
+}
+
+static void llcsched_open_gates_bh(void *opaque)
+{
+    Llcsched *s = opaque;
+
+    QEMU_LOCK_GUARD(&s->lock);
+    llcsched_open_gates(s);
+}
+
+/* An event that is due, sent when the lock is free. */
+typedef struct LlcschedThrottleNews {
+    char *group;
+    bool throttled;
+    uint64_t periods;
+} LlcschedThrottleNews;
+
+/* Lock held. */
+static void llcsched_note_sustained(Llcsched *s, int64_t now_ns, GArray *news)
+{
+    LlcschedGroup *group;
+
+    QTAILQ_FOREACH(group, &s->groups, next) {
+        BandwidthStats stats;
+        bool sustained = group->sustained;
+
+        bandwidth_group_stats(group->bandwidth, now_ns, &stats);
+        if (stats.consecutive_throttled) {
+            group->last_throttled_ns = now_ns;
+        }
+        if (stats.consecutive_throttled >= LLCSCHED_SUSTAINED_PERIODS) {
+            sustained = true;
+        } else if (now_ns - group->last_throttled_ns >=
+                   LLCSCHED_SUSTAINED_PERIODS * group->limits.period *
+                   SCALE_US) {
+            sustained = false;
+        }
+        if (sustained != group->sustained) {
+            LlcschedThrottleNews item = {
+                .group = g_strdup(group->id),
+                .throttled = sustained,
+                .periods = stats.consecutive_throttled_max,
+            };
+
+            group->sustained = sustained;
+            g_array_append_val(news, item);
+        }
+    }
+}
+
+static void llcsched_tell_sustained(Llcsched *s, GArray *news)
+{
+    for (guint i = 0; i < news->len; i++) {
+        LlcschedThrottleNews *item = &g_array_index(news, LlcschedThrottleNews,
+                                                    i);
+
+        qapi_event_send_llcsched_throttle(item->group, item->throttled,
+                                          item->periods);
+        g_free(item->group);
+    }
+    g_array_set_size(news, 0);
+}
+
+/*
+ * Set the timer for the next look.  Under the lock, so that whoever computed
+ * an older time cannot set it after us.
+ */
+static void llcsched_throttle_arm(Llcsched *s, int64_t now_ns)
+{
+    int64_t next = qatomic_read(&s->running)
+                   ? bandwidth_next_look(s->bandwidth, now_ns) : INT64_MAX;
+
+    if (next == INT64_MAX) {
+        timer_del(s->throttle_timer);
+    } else {
+        timer_mod(s->throttle_timer, next);
+    }
+}
+
+/* Turn the periods to now and do what follows.  Lock held. */
+static void llcsched_throttle_turn(Llcsched *s, GArray *news)
+{
+    int64_t now_ns = llcsched_now_ns();
+
+    llcsched_charge(s);
+    if (bandwidth_advance(s->bandwidth, now_ns)) {
+        if (llcsched_close_gates(s)) {
+            if (bql_locked()) {
+                llcsched_open_gates(s);
+            } else {
+                qemu_bh_schedule(s->open_gates);
+            }
+        }
+    }
+    llcsched_note_sustained(s, now_ns, news);
+    llcsched_throttle_arm(s, now_ns);
+}
+
+void llcsched_throttle_look(Llcsched *s)
+{
+    g_autoptr(GArray) news = g_array_new(false, false,
+                                         sizeof(LlcschedThrottleNews));
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        llcsched_throttle_turn(s, news);
+    }
+    llcsched_tell_sustained(s, news);
+}
+
+static void llcsched_throttle_timer(void *opaque)
+{
+    llcsched_throttle_look(opaque);
+}
+
+void llcsched_throttle_start(Llcsched *s)
+{
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        bandwidth_resume(s->bandwidth, llcsched_now_ns());
+    }
+    llcsched_throttle_look(s);
+}
+
+void llcsched_throttle_stop(Llcsched *s)
+{
+    QEMU_LOCK_GUARD(&s->lock);
+    llcsched_charge(s);
+    bandwidth_pause(s->bandwidth, llcsched_now_ns());
+    timer_del(s->throttle_timer);
+}
+
+/* Lock held. */
+static void llcsched_count_vcpus(LlcschedGroup *group)
+{
+    LlcschedVcpu *vcpu;
+    unsigned n = 0;
+
+    QTAILQ_FOREACH(vcpu, &group->sched->vcpus, next) {
+        n += vcpu->group == group;
+    }
+    bandwidth_group_set_vcpus(group->bandwidth, n, llcsched_now_ns());
+}
+
+void llcsched_throttle_join(LlcschedVcpu *vcpu)
+{
+    LlcschedGroup *group;
+
+    QTAILQ_FOREACH(group, &vcpu->sched->groups, next) {
+        if (vcpu->index >= 0 && vcpu->index < HOST_CPU_MAX &&
+            host_cpuset_has(&group->vcpus, vcpu->index)) {
+            llcsched_charge(vcpu->sched);
+            vcpu->group = group;
+            llcsched_count_vcpus(group);
+            return;
+        }
+    }
+}
+
+void llcsched_throttle_leave(LlcschedVcpu *vcpu)
+{
+    LlcschedGroup *group = vcpu->group;
+
+    if (group) {
+        llcsched_charge(vcpu->sched);
+        vcpu->group = NULL;
+        llcsched_count_vcpus(group);
+    }
+}
+
+bool llcsched_throttle_add(LlcschedGroup *group, const BandwidthLimits *limits,
+                           Error **errp)
+{
+    Llcsched *s = group->sched;
+    g_autoptr(GError) err = NULL;
+    LlcschedVcpu *vcpu;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        group->bandwidth = bandwidth_group_add(
+            s->bandwidth, group->parent ? group->parent->bandwidth : NULL,
+            limits, llcsched_now_ns(), &err);
+        if (!group->bandwidth) {
+            error_setg(errp, "%s", err->message);
+            return false;
+        }
+        if (group->parent) {
+            group->parent->children++;
+        }
+        QTAILQ_INSERT_TAIL(&s->groups, group, next);
+        QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+            if (!vcpu->group) {
+                llcsched_throttle_join(vcpu);
+            }
+        }
+    }
+    llcsched_throttle_look(s);
+    return true;
+}
+
+void llcsched_throttle_remove(LlcschedGroup *group)
+{
+    Llcsched *s = group->sched;
+    LlcschedVcpu *vcpu;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+            if (vcpu->group == group) {
+                llcsched_throttle_leave(vcpu);
+            }
+        }
+        QTAILQ_REMOVE(&s->groups, group, next);
+        if (group->parent) {
+            group->parent->children--;
+        }
+        bandwidth_group_remove(g_steal_pointer(&group->bandwidth),
+                               llcsched_now_ns());
+        llcsched_open_gates(s);
+    }
+    llcsched_throttle_look(s);
+}
+
+void llcsched_throttle_set_limits(LlcschedGroup *group,
+                                  const BandwidthLimits *limits)
+{
+    Llcsched *s = group->sched;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        llcsched_charge(s);
+        bandwidth_group_set_limits(group->bandwidth, limits,
+                                   llcsched_now_ns());
+    }
+    llcsched_throttle_look(s);
+}
+
+void llcsched_throttle_init(Llcsched *s)
+{
+    s->bandwidth = bandwidth_tree_new();
+    s->open_gates = qemu_bh_new(llcsched_open_gates_bh, s);
+    if (s->thread) {
+        s->throttle_timer =
+            aio_timer_new(iothread_get_aio_context(s->thread),
+                          QEMU_CLOCK_REALTIME, SCALE_NS,
+                          llcsched_throttle_timer, s);
+    } else {
+        s->throttle_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL,
+                                         llcsched_throttle_timer, s);
+    }
+    if (!runstate_is_running()) {
+        bandwidth_pause(s->bandwidth, llcsched_now_ns());
+    }
+}
+
+void llcsched_throttle_fini(Llcsched *s)
+{
+    if (s->open_gates) {
+        qemu_bh_delete(s->open_gates);
+    }
+    timer_free(s->throttle_timer);
+    bandwidth_tree_free(s->bandwidth);
+}

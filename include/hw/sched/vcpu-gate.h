@@ -1,0 +1,37 @@
+/*
+ * The vCPU gate: keep a vCPU out of the guest, for a reason
+ *
+ * A closed gate makes the vCPU thread leave the guest and wait, with the BQL
+ * free, as a halted vCPU does.  It is tested after stop and queued work, so
+ * pause, migration, reset, unplug and all that is done by run_on_cpu() get
+ * through.  It is not guest state: it is neither migrated nor reset.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef HW_SCHED_VCPU_GATE_H
+#define HW_SCHED_VCPU_GATE_H
+
+#include "hw/core/cpu.h"
+
+/* Bits of CPUState.gate: any of them keeps the vCPU out. */
+#define VCPU_GATE_QUOTA 1u
+
+/*
+ * Close the gate for @reason.  From any thread, with or without the BQL; the
+ * vCPU's thread must be alive.  It may still be in the guest when this
+ * returns: work that is queued for it afterwards runs when it has left.
+ */
+void vcpu_gate_close(CPUState *cpu, uint32_t reason);
+
+/* Take @reason back; the vCPU runs again if it was the last.  BQL held. */
+void vcpu_gate_open(CPUState *cpu, uint32_t reason);
+
+static inline bool vcpu_gate_closed(const CPUState *cpu, uint32_t reason)
+{
+    return qatomic_read(&cpu->gate) & reason;
+}
+
+#endif
