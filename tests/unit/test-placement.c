@@ -868,6 +868,56 @@ static void test_foreign_is_kept_and_counts(void)
 }
 
 /* A CPU that somebody pinned a vCPU to is the last to be taken. */
+/* As contested vCPUs are left: the others go where they would without it. */
+static void test_foreign_everywhere_claims_nothing(void)
+{
+    g_autoptr(Fixture) f = fixture_new(fake_host_new(1, 1, 2, 1, 1, 0),
+                                       "2,sockets=2", GUEST_CACHE_SOCKET);
+
+    fixture_set_foreign(f, 1, "0-1");
+    fixture_plan(f);
+    assert_reason(f, 0, "fits");
+    g_assert_cmpint(f->plan->vcpus[0].n_llcs, ==, 1);
+    assert_verdict(f, "matched");
+}
+
+/* Many masks, LLCs that interleave: the lowest LLC, each counted once. */
+static void test_foreign_masks_of_many_llcs(void)
+{
+    g_autoptr(Fixture) f = fixture_new(fake_host_new(1, 1, 4, 2, 2,
+                                                     FAKE_HOST_SIBLINGS_APART),
+                                       "8,sockets=4", GUEST_CACHE_SOCKET);
+
+    fixture_set_foreign(f, 0, "7-8");
+    fixture_set_foreign(f, 2, "2-5,10-13");
+    fixture_set_foreign(f, 4, "7-8");
+    fixture_plan(f);
+    g_assert_cmpint(f->plan->vcpus[0].host_llc, ==, 0);
+    g_assert_cmpint(f->plan->vcpus[0].n_llcs, ==, 2);
+    g_assert_cmpint(f->plan->vcpus[2].host_llc, ==, 1);
+    g_assert_cmpint(f->plan->vcpus[2].n_llcs, ==, 2);
+    g_assert_cmpint(f->plan->vcpus[4].n_llcs, ==, 2);
+}
+
+/* One LLC, many groups: each core gets two before one gets three. */
+static void test_folded_groups_wrap_evenly(void)
+{
+    g_autoptr(Fixture) f = fixture_new(fake_host_new(1, 1, 1, 4, 4, 0),
+                                       "10,sockets=10", GUEST_CACHE_SOCKET);
+    int count[4] = { 0 };
+    int v, k;
+
+    f->in.width = PLACEMENT_WIDTH_CPU;
+    fixture_plan(f);
+    for (v = 0; v < 10; v++) {
+        count[f->plan->vcpus[v].host_core]++;
+    }
+    for (k = 0; k < 4; k++) {
+        g_assert_cmpint(count[k], >=, 2);
+        g_assert_cmpint(count[k], <=, 3);
+    }
+}
+
 static void test_foreign_core_is_avoided(void)
 {
     g_autoptr(Fixture) f = fixture_new(fake_host_new(1, 1, 1, 4, 1, 0),
@@ -995,6 +1045,10 @@ int main(int argc, char **argv)
     ADD("fast-cores-come-first", test_fast_cores_first);
     ADD("isolated-cpus-force-one-cpu-each", test_isolated_forces_cpu);
     ADD("foreign-masks-are-kept-and-count", test_foreign_is_kept_and_counts);
+    ADD("foreign-everywhere-claims-nothing",
+        test_foreign_everywhere_claims_nothing);
+    ADD("foreign-masks-of-many-llcs", test_foreign_masks_of_many_llcs);
+    ADD("folded-groups-wrap-evenly", test_folded_groups_wrap_evenly);
     ADD("foreign-core-is-taken-last", test_foreign_core_is_avoided);
     ADD("foreign-sibling-is-no-pair", test_foreign_sibling_is_no_pair);
     ADD("absent-vcpus-have-no-mask", test_absent_has_no_mask);

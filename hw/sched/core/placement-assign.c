@@ -1,5 +1,5 @@
 /*
- * Which LLCs each guest group gets: the stages of the search
+ * Which LLCs each guest group gets: the search through stages and homes
  *
  * Every stage gives disjoint sets of LLCs.  The first stage that places all
  * groups wins, and in it the home (the host node near which a VM that is
@@ -11,272 +11,17 @@
  */
 
 #include <stdlib.h>
-#include <string.h>
-#include "placement-internal.h"
+#include "placement-stages.h"
 
-/* Groups times LLCs times homes, about 10 ns each: some ms. */
+/*
+ * Groups times LLCs times homes, about 10 ns each: some ms.  For a large group
+ * LLCs are gone through once for each center, see placement-set.c.
+ */
 #define HOMES_WORK_MAX 500000
+#define LARGE_GROUP_WORK 16
 
 /* Groups that are split though they would fit, where others are folded. */
 #define FORCED_MAX 4
-
-typedef enum Stage {
-    STAGE_APART,    /* each group its own: one LLC if it fits one */
-    STAGE_FOLD,     /* groups share LLCs, none of which is overfull */
-    STAGE_SPLIT,    /* a group for which no LLC is left takes several */
-    STAGE_OVERFILL, /* groups share LLCs whatever it takes */
-} Stage;
-
-/* The groups that have something to place, by kind. */
-typedef struct Search {
-    PlacementCtx *ctx;
-    int *fitting, *oversize;
-    int n_fitting, n_oversize, n_usable;
-    int n_forced; /* of oversize: would fit an LLC, but none is left */
-    int *llcs;    /* scratch: one set */
-} Search;
-
-/*
- * One way to run a stage.  Where LLCs are unequal, or groups are bound to
- * different places, what is best cannot be known before: all are tried.
- */
-typedef struct Try {
-    int home;
-    bool small_first;   /* small groups choose before large ones */
-    bool tight;         /* sets of small LLCs, folds onto large ones */
-    bool apart;         /* groups bound elsewhere do not share an LLC */
-} Try;
-
-static Assignment *assignment_new(const PlacementCtx *ctx)
-{
-    Assignment *a = g_new0(Assignment, 1);
-
-    a->run_of = g_new(int, MAX(ctx->n_groups, 1));
-    a->owner = g_new(int, MAX(ctx->n_rooms, 1));
-    memset(a->run_of, -1, ctx->n_groups * sizeof(int));
-    memset(a->owner, -1, ctx->n_rooms * sizeof(int));
-    return a;
-}
-
-void placement_assignment_free(Assignment *a)
-{
-    if (a) {
-        g_free(a->run_of);
-        g_free(a->owner);
-        g_free(a);
-    }
-}
-
-/* A set of its own for run @run.  False, and nothing done, if none is left. */
-static bool take_set(Search *s, const PlacementNeed *need, int run,
-                     const Try *t, Assignment *a)
-{
-    int i, n = placement_choose_set(s->ctx, need, t->home, t->tight, a->owner,
-                                    s->llcs);
-
-    for (i = 0; i < n; i++) {
-        a->owner[s->llcs[i]] = run;
-    }
-    return n > 0;
-}
-
-/* Each of @groups a set of its own; those already placed are passed over. */
-static void take_sets(Search *s, const int *groups, int n, const Try *t,
-                      Assignment *a)
-{
-    int i;
-
-    for (i = 0; i < n; i++) {
-        int g = groups[i];
-
-        if (a->run_of[g] < 0 && take_set(s, &s->ctx->groups[g], g, t, a)) {
-            a->run_of[g] = g;
-        }
-    }
-}
-
-static void stage_apart(Search *s, const Try *t, bool split, Assignment *a)
-{
-    if (t->small_first) {
-        placement_match(s->ctx, s->fitting, s->n_fitting, t->home, a);
-    }
-    take_sets(s, s->oversize, s->n_oversize, t, a);
-    if (!t->small_first) {
-        placement_match(s->ctx, s->fitting, s->n_fitting, t->home, a);
-    }
-    if (split) {
-        take_sets(s, s->fitting, s->n_fitting, t, a);
-    }
-}
-
-static void assignment_reset(const PlacementCtx *ctx, Assignment *a)
-{
-    memset(a->run_of, -1, ctx->n_groups * sizeof(int));
-    memset(a->owner, -1, ctx->n_rooms * sizeof(int));
-}
-
-static void add_need(PlacementNeed *sum, const PlacementNeed *need)
-{
-    if (!sum->n_groups) {
-        sum->row = need->row;
-    }
-    sum->demand += need->demand;
-    sum->threads += need->threads;
-    sum->n_groups++;
-}
-
-/* The large groups as @n_runs runs with a set of LLCs each. */
-static bool place_large(Search *s, const Try *t, int n_runs, Assignment *a)
-{
-    g_autofree PlacementNeed *runs = g_new0(PlacementNeed, n_runs + 1);
-    int i;
-
-    if (s->n_oversize) {
-        placement_fold_balanced(s->ctx, s->oversize, s->n_oversize, n_runs, a);
-    }
-    for (i = 0; i < s->n_oversize; i++) {
-        int g = s->oversize[i];
-
-        add_need(&runs[a->run_of[g]], &s->ctx->groups[g]);
-    }
-    for (i = 0; i < n_runs; i++) {
-        if (runs[i].n_groups && !take_set(s, &runs[i], i, t, a)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool fold_small(Search *s, const Try *t, int first_run, unsigned limit,
-                       Assignment *a)
-{
-    return placement_fold_onto(s->ctx, s->fitting, s->n_fitting, t->home,
-                               t->apart, t->tight, limit, first_run, a);
-}
-
-static bool try_fold(Search *s, const Try *t, int n_runs, unsigned limit,
-                     Assignment *a)
-{
-    assignment_reset(s->ctx, a);
-    if (t->small_first) {
-        return fold_small(s, t, n_runs, limit, a) &&
-               place_large(s, t, n_runs, a);
-    }
-    return place_large(s, t, n_runs, a) && fold_small(s, t, n_runs, limit, a);
-}
-
-/*
- * As many runs of large groups as can be had: bisection.  Not if some of them
- * are large only because nothing is left for them: these share with nobody.
- */
-static bool stage_fold(Search *s, const Try *t, unsigned limit, Assignment *a)
-{
-    int low = 0, high = s->n_oversize;
-
-    if (try_fold(s, t, high, limit, a)) {
-        return true;
-    }
-    while (low + 1 < high && !s->n_forced) {
-        int middle = low + (high - low) / 2;
-
-        if (try_fold(s, t, middle, limit, a)) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low && try_fold(s, t, low, limit, a);
-}
-
-static uint64_t demand_of(const Search *s, const int *groups, int n)
-{
-    uint64_t sum = 0;
-    int i;
-
-    for (i = 0; i < n; i++) {
-        sum += s->ctx->groups[groups[i]].demand;
-    }
-    return sum;
-}
-
-/* A share of the LLCs, by demand, for all large groups as one run. */
-static void share_out(Search *s, int home, Assignment *a)
-{
-    const int *order = &s->ctx->order[home * s->ctx->n_with_cpus];
-    uint64_t large = demand_of(s, s->oversize, s->n_oversize);
-    uint64_t small = demand_of(s, s->fitting, s->n_fitting);
-    int n = s->n_usable * large / (large + small);
-    int i;
-
-    n = CLAMP(n, 1, s->n_usable - (small ? 1 : 0));
-    for (i = 0; i < s->n_oversize; i++) {
-        a->run_of[s->oversize[i]] = 0;
-    }
-    for (i = 0; i < s->ctx->n_with_cpus && n; i++) {
-        if (s->ctx->rooms[order[i]].usable) {
-            a->owner[order[i]] = 0;
-            n--;
-        }
-    }
-}
-
-/* Everything on everything: there is not even one LLC for each size. */
-static void all_on_all(Search *s, Assignment *a)
-{
-    int i;
-
-    for (i = 0; i < s->ctx->n_groups; i++) {
-        a->run_of[i] = s->ctx->groups[i].n_vcpus ? 0 : -1;
-    }
-    for (i = 0; i < s->ctx->n_rooms; i++) {
-        a->owner[i] = s->ctx->rooms[i].usable ? 0 : -1;
-    }
-}
-
-/* No bound on how full an LLC gets but that of the arithmetic. */
-static void stage_overfill(Search *s, const Try *t, Assignment *a)
-{
-    unsigned limit = G_MAXUINT;
-    int first_run = 0;
-
-    if (stage_fold(s, t, limit, a)) {
-        return;
-    }
-    assignment_reset(s->ctx, a);
-    if (s->n_forced) {
-        return;
-    }
-    if (s->n_oversize && s->n_usable > 1) {
-        share_out(s, t->home, a);
-        first_run = 1;
-    }
-    if ((s->n_oversize && !first_run) ||
-        !fold_small(s, t, first_run, limit, a)) {
-        all_on_all(s, a);
-    }
-}
-
-static Assignment *run_stage(Search *s, Stage stage, const Try *t)
-{
-    Assignment *a = assignment_new(s->ctx);
-
-    switch (stage) {
-    case STAGE_APART:
-    case STAGE_SPLIT:
-        stage_apart(s, t, stage == STAGE_SPLIT, a);
-        break;
-    case STAGE_FOLD:
-        if (!stage_fold(s, t, 1000, a)) {
-            assignment_reset(s->ctx, a);
-        }
-        break;
-    case STAGE_OVERFILL:
-        stage_overfill(s, t, a);
-        break;
-    }
-    placement_evaluate(s->ctx, t->home, a);
-    return a;
-}
 
 typedef struct Home {
     int node;
@@ -309,7 +54,8 @@ static gint compare_homes(gconstpointer pa, gconstpointer pb)
 static int list_homes(const Search *s, Home *homes)
 {
     const PlacementCtx *ctx = s->ctx;
-    int64_t work = (int64_t)MAX(ctx->n_groups, 1) * ctx->n_with_cpus;
+    int64_t work = MAX(s->n_fitting + s->n_oversize * LARGE_GROUP_WORK, 1) *
+                   (int64_t)ctx->n_with_cpus;
     int i, n = 0;
 
     memset(homes, 0, ctx->n_nodes * sizeof(*homes));
@@ -367,7 +113,7 @@ static Assignment *best_of_stage(Search *s, Stage stage)
                 (t.tight && !s->ctx->unequal) || (!t.apart && !folds)) {
                 continue;
             }
-            a = run_stage(s, stage, &t);
+            a = placement_run_stage(s, stage, &t);
             if (!best || placement_cost_less(&a->cost, &best->cost)) {
                 placement_assignment_free(best);
                 best = a;
@@ -380,56 +126,9 @@ static Assignment *best_of_stage(Search *s, Stage stage)
     return best;
 }
 
-static void search_init(Search *s, PlacementCtx *ctx)
-{
-    int i;
-
-    memset(s, 0, sizeof(*s));
-    s->ctx = ctx;
-    s->fitting = g_new(int, MAX(ctx->n_groups, 1));
-    s->oversize = g_new(int, MAX(ctx->n_groups, 1));
-    s->llcs = g_new(int, MAX(ctx->n_rooms, 1));
-    placement_needs_classify(ctx);
-    for (i = 0; i < ctx->n_groups; i++) {
-        if (!ctx->groups[i].n_vcpus) {
-            continue;
-        }
-        if (ctx->groups[i].n_oversize) {
-            s->oversize[s->n_oversize++] = i;
-        } else {
-            s->fitting[s->n_fitting++] = i;
-        }
-    }
-    for (i = 0; i < ctx->n_rooms; i++) {
-        s->n_usable += ctx->rooms[i].usable;
-    }
-}
-
-static void search_clear(Search *s)
-{
-    g_free(s->fitting);
-    g_free(s->oversize);
-    g_free(s->llcs);
-}
-
 static bool is_complete(const Assignment *a)
 {
     return a && a->cost.part[COST_UNPLACED] == 0;
-}
-
-/* Treat the group at @i of the fitting ones as large. */
-static void force_large(Search *s, int i)
-{
-    int g = s->fitting[i], j = s->n_oversize++;
-
-    memmove(&s->fitting[i], &s->fitting[i + 1],
-            (--s->n_fitting - i) * sizeof(int));
-    while (j > 0 && s->oversize[j - 1] > g) {
-        s->oversize[j] = s->oversize[j - 1];
-        j--;
-    }
-    s->oversize[j] = g;
-    s->n_forced++;
 }
 
 /* The cheaper of two, either of which may be NULL; the other is freed. */
@@ -452,13 +151,13 @@ static Assignment *split_and_fold(PlacementCtx *ctx, Stage stage)
     Assignment *a = NULL;
     Search s;
 
-    search_init(&s, ctx);
+    placement_search_init(&s, ctx);
     while (s.n_fitting && s.n_forced < FORCED_MAX &&
            (stage == STAGE_OVERFILL || !is_complete(a))) {
-        force_large(&s, s.n_fitting - 1);
+        placement_search_force_large(&s, s.n_fitting - 1);
         a = cheaper(a, best_of_stage(&s, stage));
     }
-    search_clear(&s);
+    placement_search_clear(&s);
     return a;
 }
 
@@ -469,7 +168,7 @@ static Assignment *fold_all(PlacementCtx *ctx)
     Search s;
     int g;
 
-    search_init(&s, ctx);
+    placement_search_init(&s, ctx);
     s.n_fitting = s.n_oversize = 0;
     for (g = 0; g < ctx->n_groups; g++) {
         if (ctx->groups[g].n_vcpus) {
@@ -477,7 +176,7 @@ static Assignment *fold_all(PlacementCtx *ctx)
         }
     }
     a = best_of_stage(&s, STAGE_OVERFILL);
-    search_clear(&s);
+    placement_search_clear(&s);
     return a;
 }
 
@@ -506,55 +205,43 @@ static Assignment *try_stages(Search *s, bool partial)
     return a;
 }
 
-/* Group @g back on its LLCs, in a run with those that had the same ones. */
-static bool recall_group(const PlacementCtx *ctx, int g, Assignment *a)
+/*
+ * The assignment of the previous plan; what it does not place, or not any
+ * more, costs.  NULL: there is none.
+ */
+static Assignment *recall(const PlacementCtx *ctx)
 {
-    const PlacementNeed *need = &ctx->groups[g];
-    int run, size = 0, i;
+    const Plan *previous = ctx->in->previous;
+    g_autofree bool *is_left = g_new0(bool, MAX(ctx->n_groups, 1));
+    g_autofree bool *in_use = g_new0(bool, MAX(ctx->n_groups, 1));
+    Assignment *a;
+    int i;
 
-    if (!need->n_previous) {
-        return false;
+    if (!previous || previous->n_groups != ctx->n_groups) {
+        return NULL;
     }
-    run = a->owner[need->previous[0]];
-    for (i = 0; i < need->n_previous; i++) {
-        int llc = need->previous[i];
-
-        if (!ctx->rooms[llc].usable || a->owner[llc] != run) {
-            return false;
-        }
-        a->owner[llc] = run < 0 ? g : run;
-    }
-    for (i = 0; run >= 0 && i < ctx->n_rooms; i++) {
-        size += a->owner[i] == run;
-    }
-    a->run_of[g] = run < 0 ? g : run;
-    return run < 0 || (size == need->n_previous &&
-                       (size == 1 || need->n_oversize));
-}
-
-/* The assignment of the previous plan at its best home; NULL: not possible. */
-static Assignment *recall(PlacementCtx *ctx)
-{
-    Assignment *a = assignment_new(ctx);
-    PlacementCost best;
-    int g, home, best_home = 0;
-
-    for (g = 0; g < ctx->n_groups; g++) {
-        if (ctx->groups[g].n_vcpus && !recall_group(ctx, g, a)) {
-            placement_assignment_free(a);
-            return NULL;
+    a = placement_assignment_new(ctx);
+    for (i = 0; i < ctx->n_rooms; i++) {
+        if (ctx->rooms[i].usable && previous->llcs[i].run >= 0) {
+            is_left[previous->llcs[i].run] = true;
         }
     }
-    placement_evaluate(ctx, 0, a);
-    best = a->cost;
-    for (home = 1; home < ctx->n_nodes; home++) {
-        placement_evaluate(ctx, home, a);
-        if (placement_cost_less(&a->cost, &best)) {
-            best = a->cost;
-            best_home = home;
+    for (i = 0; i < ctx->n_groups; i++) {
+        int run = ctx->groups[i].n_vcpus ? previous->run_of[i] : -1;
+
+        if (run >= 0 && is_left[run]) {
+            a->run_of[i] = run;
+            in_use[run] = true;
         }
     }
-    placement_evaluate(ctx, best_home, a);
+    for (i = 0; i < ctx->n_rooms; i++) {
+        int run = previous->llcs[i].run;
+
+        if (run >= 0 && in_use[run] && ctx->rooms[i].usable) {
+            a->owner[i] = run;
+        }
+    }
+    placement_evaluate(ctx, previous->home, a);
     return a;
 }
 
@@ -568,7 +255,7 @@ static Assignment *search(PlacementCtx *ctx, bool partial, bool must)
     Assignment *a;
     Search s;
 
-    search_init(&s, ctx);
+    placement_search_init(&s, ctx);
     a = try_stages(&s, partial);
     if (!is_complete(a)) {
         a = cheaper(a, split_and_fold(ctx, STAGE_FOLD));
@@ -577,11 +264,44 @@ static Assignment *search(PlacementCtx *ctx, bool partial, bool must)
         placement_assignment_free(a);
         a = must ? overfill(&s) : NULL;
     }
-    search_clear(&s);
-    if (a && ctx->in->previous) {
-        a = cheaper(a, recall(ctx));
-    }
+    placement_search_clear(&s);
     return a;
+}
+
+/* The better one; @b if only what breaks ties tells them apart. */
+static Assignment *better(Assignment *a, Assignment *b)
+{
+    if (b && placement_cost_better(&a->cost, &b->cost)) {
+        placement_assignment_free(b);
+        b = NULL;
+    } else if (b) {
+        placement_assignment_free(a);
+    }
+    return b ? b : a;
+}
+
+/*
+ * What was before stays unless a search that knows nothing of it finds better.
+ * Only then one that keeps moves few is tried as well.  So no plan is worse
+ * than a fresh one, and planning again with nothing changed moves nothing.
+ */
+static Assignment *search_or_keep(PlacementCtx *ctx, bool partial, bool must)
+{
+    Assignment *fresh, *was;
+
+    placement_needs_recall(ctx, NULL);
+    fresh = search(ctx, partial, must);
+    was = fresh ? recall(ctx) : NULL;
+    if (!was) {
+        return fresh;
+    }
+    if (!placement_cost_better(&fresh->cost, &was->cost)) {
+        placement_assignment_free(fresh);
+        return was;
+    }
+    placement_assignment_free(was);
+    placement_needs_recall(ctx, ctx->in->previous);
+    return better(fresh, search(ctx, partial, must));
 }
 
 static bool in_memory_nodes(const PlacementCtx *ctx, int llc)
@@ -610,17 +330,33 @@ static int open_rooms(PlacementCtx *ctx, bool near_memory, bool *ret_closed)
     return n;
 }
 
+/* One LLC to choose from: no choice, so no guard. */
+static Assignment *only_llc(PlacementCtx *ctx)
+{
+    Assignment *a = placement_assignment_new(ctx);
+    int i;
+
+    for (i = 0; i < ctx->n_groups; i++) {
+        a->run_of[i] = ctx->groups[i].n_vcpus ? 0 : -1;
+    }
+    a->owner[ctx->by_room[0]] = 0;
+    return a;
+}
+
 /* NULL: every LLC is closed. */
 Assignment *placement_assign(PlacementCtx *ctx)
 {
     Assignment *a = NULL;
     bool closed;
 
+    if (ctx->n_with_cpus == 1) {
+        return only_llc(ctx);
+    }
     if (ctx->in->memory_nodes && open_rooms(ctx, true, &closed) > 0) {
-        a = search(ctx, false, false);
+        a = search_or_keep(ctx, false, false);
     }
     if (!a && open_rooms(ctx, false, &closed) > 0) {
-        a = search(ctx, closed, true);
+        a = search_or_keep(ctx, closed, true);
     }
     return a;
 }

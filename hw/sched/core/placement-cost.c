@@ -8,7 +8,11 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
+#include <string.h>
 #include "placement-internal.h"
+
+/* Hold any sum of moves, and of load steps, over all LLCs and groups. */
+#define MOVES_BITS 20
 
 bool placement_cost_less(const PlacementCost *a, const PlacementCost *b)
 {
@@ -20,6 +24,20 @@ bool placement_cost_less(const PlacementCost *a, const PlacementCost *b)
         }
     }
     return false;
+}
+
+/*
+ * Whether @a is worth moving for: the number of moves, below the load in the
+ * same part, and the hash do not count.
+ */
+bool placement_cost_better(const PlacementCost *a, const PlacementCost *b)
+{
+    PlacementCost x = *a, y = *b;
+
+    x.part[COST_TIE] >>= MOVES_BITS;
+    y.part[COST_TIE] >>= MOVES_BITS;
+    x.part[COST_HASH] = y.part[COST_HASH] = 0;
+    return placement_cost_less(&x, &y);
 }
 
 void placement_cost_add(PlacementCost *sum, const PlacementCost *cost)
@@ -45,18 +63,6 @@ static unsigned reach(const PlacementCtx *ctx, int row, int node)
     return ctx->reach[row * ctx->n_nodes + node];
 }
 
-static int64_t sum_reach(const PlacementCtx *ctx, int row, const int *llcs,
-                         int n)
-{
-    int64_t sum = 0;
-    int i;
-
-    for (i = 0; i < n; i++) {
-        sum += reach(ctx, row, ctx->rooms[llcs[i]].node);
-    }
-    return sum;
-}
-
 /*
  * Bound: the way from each LLC to the memory.  Else the way from each LLC to
  * the group's best node of those it is on, and from there to the VM's home.
@@ -64,21 +70,30 @@ static int64_t sum_reach(const PlacementCtx *ctx, int row, const int *llcs,
 int64_t placement_distance(const PlacementCtx *ctx, const PlacementNeed *need,
                            const int *llcs, int n, int home)
 {
-    int64_t best = INT64_MAX;
-    int i, last = -1;
+    int nodes[HOST_NODE_MAX];
+    unsigned count[HOST_NODE_MAX];
+    int64_t best = INT64_MAX, sum;
+    int i, j, n_nodes = 0;
 
-    if (need->row >= 0) {
-        return PLACEMENT_SPREAD_WEIGHT * sum_reach(ctx, need->row, llcs, n);
-    }
+    memset(count, 0, ctx->n_nodes * sizeof(*count));
     for (i = 0; i < n; i++) {
         int node = ctx->rooms[llcs[i]].node;
 
-        if (node != last) {
-            best = MIN(best, PLACEMENT_SPREAD_WEIGHT *
-                             sum_reach(ctx, node, llcs, n) +
-                             reach(ctx, home, node));
-            last = node;
+        if (count[node]++ == 0) {
+            nodes[n_nodes++] = node;
         }
+    }
+    for (i = 0; i < n_nodes; i++) {
+        int row = placement_row(need, nodes[i]);
+
+        for (sum = 0, j = 0; j < n_nodes; j++) {
+            sum += (int64_t)count[nodes[j]] * reach(ctx, row, nodes[j]);
+        }
+        sum *= PLACEMENT_SPREAD_WEIGHT;
+        if (need->row >= 0) {
+            return sum;
+        }
+        best = MIN(best, sum + reach(ctx, home, nodes[i]));
     }
     return best;
 }
@@ -91,6 +106,7 @@ static void add_fill(const PlacementCtx *ctx, const PlacementNeed *need,
                      const int *llcs, int n, PlacementCost *cost)
 {
     int64_t room = 0, threads = 0, limit = 0, excess = 0;
+    bool shared = need->n_groups > 1, full;
     int i;
 
     for (i = 0; i < n; i++) {
@@ -98,35 +114,34 @@ static void add_fill(const PlacementCtx *ctx, const PlacementNeed *need,
 
         room += here;
         threads += ctx->rooms[llcs[i]].thread_room;
-        limit += MIN(here, MAX(1000, here * PLACEMENT_FILL_PERCENT / 100));
+        if (shared) {
+            limit += MIN(here, MAX(1000, here * PLACEMENT_FILL_PERCENT / 100));
+        }
     }
+    full = need->demand > room;
     for (i = 0; i < n; i++) {
         const PlacementRoom *r = &ctx->rooms[llcs[i]];
 
-        excess += MAX(0, need->demand * (int64_t)r->room / room + r->others -
-                         (int64_t)r->room);
+        if (full || r->others) {
+            excess += MAX(0, need->demand * (int64_t)r->room / room +
+                             r->others - (int64_t)r->room);
+        }
     }
     cost->part[COST_OVERFULL] = MAX(0, need->demand - room) +
                                 MAX(0, need->threads - threads);
     cost->part[COST_EXCESS] = excess;
-    if (need->n_groups > 1) {
+    if (shared) {
         cost->part[COST_CROWDED] = MAX(0, need->demand - limit);
     }
 }
 
-static bool was_on(const PlacementNeed *need, int llc)
+static bool was_on(const PlacementCtx *ctx, const PlacementNeed *need, int llc)
 {
-    int i;
-
-    for (i = 0; i < need->n_previous; i++) {
-        if (need->previous[i] == llc) {
-            return true;
-        }
-    }
-    return need->n_previous == 0;
+    return need->was_run < 0 ||
+           ctx->in->previous->llcs[llc].run == need->was_run;
 }
 
-/* Preference, then load of others, then moves: 20 bits hold any sum of one. */
+/* Preference, then load of others, then moves. */
 static int64_t set_tie(const PlacementCtx *ctx, const PlacementNeed *need,
                        const int *llcs, int n, int64_t *ret_rank,
                        int64_t *ret_hash)
@@ -139,12 +154,12 @@ static int64_t set_tie(const PlacementCtx *ctx, const PlacementNeed *need,
 
         rank += room->rank;
         load += room->load_step;
-        moves += !was_on(need, llcs[i]);
+        moves += !was_on(ctx, need, llcs[i]);
         hash += room->hash;
     }
     *ret_rank = rank;
     *ret_hash = hash;
-    return load << 20 | moves;
+    return load << MOVES_BITS | moves;
 }
 
 /* A preference that the user gave goes before the load, `auto` after it. */
@@ -169,7 +184,7 @@ PlacementCost placement_set_cost(const PlacementCtx *ctx,
     add_fill(ctx, need, llcs, n, &cost);
     cost.part[COST_TIE] = set_tie(ctx, need, llcs, n, &rank, &hash);
     cost.part[COST_HASH] = hash;
-    cost.part[asked ? COST_EXCESS : COST_TIE] += rank << 40;
+    cost.part[asked ? COST_EXCESS : COST_TIE] += rank << 2 * MOVES_BITS;
     return cost;
 }
 

@@ -42,7 +42,6 @@ typedef struct PlacementCost {
 /* A host LLC as this VM sees it.  Milli-cores and milli-CPUs count 1000. */
 typedef struct PlacementRoom {
     HostCpuSet mask;        /* its candidates */
-    int first_cpu;          /* the lowest candidate */
     unsigned cpus, cores;   /* candidates; cores with at least one */
     unsigned room;          /* milli-cores that our groups may fill */
     unsigned thread_room;   /* milli-CPUs */
@@ -64,8 +63,8 @@ typedef struct PlacementNeed {
     int n_groups;             /* of which it is made */
     int n_oversize;           /* of them, those that fit no usable LLC */
     int row;                  /* where it belongs: row of reach, -1: home */
-    int *previous;            /* LLCs of the previous plan, unowned if folded */
-    int n_previous;
+    int was_run;              /* its run in the previous plan, -1: none */
+    int was_llc;              /* the LLC of that if it had one, else -1 */
 } PlacementNeed;
 
 /* Disjoint sets of LLCs, one per run; a run is one group or several. */
@@ -75,6 +74,14 @@ typedef struct Assignment {
     int home;                 /* node for which the cost holds */
     PlacementCost cost;
 } Assignment;
+
+/* A mask that others set, once for all vCPUs that have it. */
+typedef struct PlacementForeign {
+    const HostCpuSet *mask;
+    uint64_t demand;          /* of its vCPUs */
+    unsigned vcpus;
+    int host_llc, n_llcs;     /* the lowest that it touches; how many */
+} PlacementForeign;
 
 typedef struct PlacementCtx {
     const PlacementInput *in;
@@ -89,6 +96,9 @@ typedef struct PlacementCtx {
     int *by_room;             /* n_with_cpus LLCs, largest first */
     int n_groups;
     PlacementNeed *groups;    /* one per guest LLC */
+    PlacementForeign *foreign;
+    int n_foreign;
+    int *foreign_of;          /* per foreign vCPU, index into foreign */
     bool overcommitted;
     bool unequal;             /* LLCs have different room */
 } PlacementCtx;
@@ -101,13 +111,20 @@ bool placement_vcpu_is_ours(const PlacementInput *in, int vcpu);
 bool placement_room_takes(const PlacementRoom *room,
                           const PlacementNeed *need);
 
+/* placement-foreign.c */
+void placement_foreign_init(PlacementCtx *ctx);
+void placement_foreign_free(PlacementCtx *ctx);
+void placement_foreign_plan(PlacementCtx *ctx, int vcpu);
+
 /* placement-needs.c */
 void placement_needs_init(PlacementCtx *ctx);
-void placement_needs_free(PlacementCtx *ctx);
+void placement_need_add(PlacementNeed *sum, const PlacementNeed *need);
+void placement_needs_recall(PlacementCtx *ctx, const Plan *previous);
 void placement_needs_classify(PlacementCtx *ctx);
 
 /* placement-cost.c */
 bool placement_cost_less(const PlacementCost *a, const PlacementCost *b);
+bool placement_cost_better(const PlacementCost *a, const PlacementCost *b);
 void placement_cost_add(PlacementCost *sum, const PlacementCost *cost);
 void placement_cost_sub(PlacementCost *sum, const PlacementCost *cost);
 int64_t placement_distance(const PlacementCtx *ctx, const PlacementNeed *need,
@@ -136,10 +153,13 @@ bool placement_fold_onto(const PlacementCtx *ctx, const int *groups, int n,
 void placement_evaluate(const PlacementCtx *ctx, int home, Assignment *a);
 void placement_polish(const PlacementCtx *ctx, Assignment *a);
 
-/* placement-assign.c */
-Assignment *placement_assign(PlacementCtx *ctx);
+/* placement-stages.c */
+Assignment *placement_assignment_new(const PlacementCtx *ctx);
 void placement_assignment_free(Assignment *a);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Assignment, placement_assignment_free)
+
+/* placement-assign.c */
+Assignment *placement_assign(PlacementCtx *ctx);
 
 /* placement-width.c */
 void placement_narrow(PlacementCtx *ctx);

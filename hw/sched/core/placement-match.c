@@ -234,7 +234,7 @@ static int keep_previous(const PlacementCtx *ctx, const PlacementNeed *need,
                          int home, int best, const bool *taken)
 {
     PlacementCost was_cost, best_cost;
-    int was = need->n_previous == 1 ? need->previous[0] : -1;
+    int was = need->was_llc;
 
     if (was < 0 || taken[was] ||
         !placement_room_takes(&ctx->rooms[was], need)) {

@@ -38,48 +38,27 @@ static void sum_demand(PlacementCtx *ctx)
 }
 
 /*
- * The LLCs on which the previous plan had the group: those of its first vCPU,
- * and with narrow masks those of the others as well, see recall_narrow().
+ * The run that each group had in @previous, and its LLC if one; none if NULL.
  */
-static void recall(PlacementCtx *ctx, PlacementNeed *need, int vcpu)
+void placement_needs_recall(PlacementCtx *ctx, const Plan *previous)
 {
-    const Plan *previous = ctx->in->previous;
-    const VcpuPlan *was = &previous->vcpus[vcpu];
-    int l;
+    int g, l, n = previous ? previous->n_groups : 0;
+    g_autofree int *llc_of = g_new(int, MAX(n, 1));
+    g_autofree int *n_llcs = g_new0(int, MAX(n, 1));
 
-    if (was->reason == PLACEMENT_ABSENT || was->reason == PLACEMENT_FOREIGN ||
-        was->reason == PLACEMENT_GUARDED) {
-        return;
-    }
-    need->previous = g_new(int, was->n_llcs);
-    for (l = was->host_llc; l >= 0 && l < ctx->n_rooms; l++) {
-        if (need->n_previous < was->n_llcs &&
-            (l == was->host_llc ||
-             host_cpuset_intersects(&was->mask, &ctx->rooms[l].mask))) {
-            need->previous[need->n_previous++] = l;
-        }
-        if (need->n_previous == was->n_llcs) {
-            break;
+    for (l = 0; n && l < ctx->n_rooms; l++) {
+        if (previous->llcs[l].run >= 0) {
+            llc_of[previous->llcs[l].run] = l;
+            n_llcs[previous->llcs[l].run]++;
         }
     }
-}
+    for (g = 0; g < ctx->n_groups; g++) {
+        PlacementNeed *need = &ctx->groups[g];
 
-static void recall_narrow(PlacementCtx *ctx, int vcpu)
-{
-    PlacementNeed *need = &ctx->groups[ctx->in->guest->vcpus[vcpu].llc];
-    const VcpuPlan *was = &ctx->in->previous->vcpus[vcpu];
-    int i;
-
-    if (was->host_core < 0 || was->host_llc >= ctx->n_rooms) {
-        return;
+        need->was_run = g < n ? previous->run_of[g] : -1;
+        need->was_llc = need->was_run >= 0 && n_llcs[need->was_run] == 1 ?
+                        llc_of[need->was_run] : -1;
     }
-    for (i = 0; i < need->n_previous; i++) {
-        if (need->previous[i] == was->host_llc) {
-            return;
-        }
-    }
-    need->previous = g_renew(int, need->previous, need->n_previous + 1);
-    need->previous[need->n_previous++] = was->host_llc;
 }
 
 /*
@@ -185,41 +164,53 @@ void placement_needs_init(PlacementCtx *ctx)
         if (need->row < 0) {
             need->row = memory_row;
         }
-        if (ctx->in->previous && first[g] >= 0) {
-            recall(ctx, need, first[g]);
-        }
-    }
-    for (v = 0; ctx->in->previous && v < guest->n_vcpus; v++) {
-        if (placement_vcpu_is_ours(ctx->in, v)) {
-            recall_narrow(ctx, v);
-        }
     }
 }
 
-void placement_needs_free(PlacementCtx *ctx)
+/* The need of groups that are folded: where the first belongs, all do. */
+void placement_need_add(PlacementNeed *sum, const PlacementNeed *need)
 {
-    int g;
-
-    for (g = 0; g < ctx->n_groups; g++) {
-        g_free(ctx->groups[g].previous);
+    if (!sum->n_groups) {
+        *sum = *need;
+        return;
     }
-    g_free(ctx->groups);
+    sum->demand += need->demand;
+    sum->threads += need->threads;
+    sum->n_vcpus += need->n_vcpus;
+    sum->n_groups++;
+    sum->n_oversize += need->n_oversize;
+}
+
+/* The usable LLCs, of those that are alike only one; how many. */
+static int list_kinds(const PlacementCtx *ctx, const PlacementRoom **kinds)
+{
+    int i, n = 0;
+
+    for (i = 0; i < ctx->n_with_cpus; i++) {
+        const PlacementRoom *room = &ctx->rooms[ctx->by_room[i]];
+
+        if (room->usable && (!n || kinds[n - 1]->room != room->room ||
+                             kinds[n - 1]->thread_room != room->thread_room)) {
+            kinds[n++] = room;
+        }
+    }
+    return n;
 }
 
 /* Tell the groups that fit one usable LLC from those that fit none. */
 void placement_needs_classify(PlacementCtx *ctx)
 {
-    int g, l;
+    g_autofree const PlacementRoom **kinds =
+        g_new(const PlacementRoom *, ctx->n_with_cpus);
+    int n = list_kinds(ctx, kinds);
+    int g, i;
 
     for (g = 0; g < ctx->n_groups; g++) {
         PlacementNeed *need = &ctx->groups[g];
 
         need->n_oversize = 1;
-        for (l = 0; l < ctx->n_rooms; l++) {
-            if (placement_room_takes(&ctx->rooms[l], need)) {
-                need->n_oversize = 0;
-                break;
-            }
+        for (i = 0; i < n && need->n_oversize; i++) {
+            need->n_oversize = !placement_room_takes(kinds[i], need);
         }
     }
 }

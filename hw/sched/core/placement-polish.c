@@ -22,20 +22,6 @@ typedef struct Runs {
     int *llcs;
 } Runs;
 
-/* The need of groups that are folded: where the first belongs, all do. */
-static void fold_need(PlacementNeed *sum, const PlacementNeed *need)
-{
-    if (!sum->n_groups) {
-        *sum = *need;
-        return;
-    }
-    sum->demand += need->demand;
-    sum->threads += need->threads;
-    sum->n_vcpus += need->n_vcpus;
-    sum->n_groups++;
-    sum->n_oversize += need->n_oversize;
-}
-
 static void runs_init(const PlacementCtx *ctx, Runs *r)
 {
     r->need = g_new(PlacementNeed, ctx->n_groups + 1);
@@ -83,7 +69,7 @@ static void collect(const PlacementCtx *ctx, const Assignment *a, Runs *r)
     r->start[0] = 0;
     for (i = 0; i < ctx->n_groups; i++) {
         if (a->run_of[i] >= 0) {
-            fold_need(&r->need[a->run_of[i]], &ctx->groups[i]);
+            placement_need_add(&r->need[a->run_of[i]], &ctx->groups[i]);
         }
     }
 }

@@ -8,7 +8,6 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
-#include <string.h>
 #include "placement-internal.h"
 
 /* A mixing step with full avalanche, after Wellons' hash prospector. */
@@ -62,7 +61,6 @@ static void count_candidates(PlacementCtx *ctx)
         g_assert(c->llc >= 0 && c->llc < host->n_llcs && c->core >= 0);
         room = &ctx->rooms[c->llc];
         host_cpuset_add(&room->mask, cpu);
-        room->first_cpu = room->cpus ? room->first_cpu : cpu;
         room->cpus++;
         room->capacity += c->capacity;
         if (!core_seen[c->core]) {
@@ -75,52 +73,6 @@ static void count_candidates(PlacementCtx *ctx)
 static bool node_is_known(const HostTopology *host, int node)
 {
     return node >= 0 && node < host->n_nodes;
-}
-
-/* How many CPUs of each LLC are in @mask, into @ret_counts; their sum. */
-static unsigned count_by_llc(const HostTopology *host, const HostCpuSet *mask,
-                             unsigned *ret_counts)
-{
-    unsigned total = 0;
-
-    memset(ret_counts, 0, host->n_llcs * sizeof(*ret_counts));
-    HOST_CPUSET_FOREACH(cpu, mask) {
-        if (cpu < host->n_cpus && host->cpus[cpu].llc >= 0) {
-            ret_counts[host->cpus[cpu].llc]++;
-            total++;
-        }
-    }
-    return total;
-}
-
-/*
- * The demand of vCPUs that others placed, spread over the CPUs they got.
- * Neighbours often have one mask: its CPUs are counted once.
- */
-static void count_foreign(PlacementCtx *ctx)
-{
-    const PlacementInput *in = ctx->in;
-    g_autofree unsigned *counts = g_new0(unsigned, ctx->n_rooms);
-    const HostCpuSet *last = NULL;
-    unsigned total = 0;
-    int v, l;
-
-    for (v = 0; in->foreign && v < in->guest->n_vcpus; v++) {
-        const HostCpuSet *mask = in->foreign[v];
-        unsigned demand = placement_vcpu_demand(in, v);
-
-        if (!in->guest->vcpus[v].present || !mask) {
-            continue;
-        }
-        if (!last || !host_cpuset_equal(last, mask)) {
-            total = count_by_llc(in->host, mask, counts);
-            last = mask;
-        }
-        for (l = 0; total && l < ctx->n_rooms; l++) {
-            ctx->rooms[l].foreign += demand * counts[l] / total;
-            ctx->plan->llcs[l].vcpus += counts[l] > 0;
-        }
-    }
 }
 
 /* True if LLCs differ in what @prefer looks at; then sets the ranks. */
@@ -221,6 +173,7 @@ void placement_rooms_init(PlacementCtx *ctx)
 
     ctx->n_rooms = host->n_llcs;
     ctx->n_nodes = MAX(host->n_nodes, 1);
+    g_assert(ctx->n_nodes <= HOST_NODE_MAX);
     ctx->rooms = g_new0(PlacementRoom, ctx->n_rooms);
     count_candidates(ctx);
     for (l = 0; l < ctx->n_rooms; l++) {
@@ -240,7 +193,6 @@ void placement_rooms_init(PlacementCtx *ctx)
     }
     apply_prefer(ctx);
     apply_load(ctx);
-    count_foreign(ctx);
 }
 
 static unsigned scaled(uint64_t value, uint64_t num, uint64_t den)

@@ -14,35 +14,41 @@
 #include "placement-internal.h"
 
 typedef struct CoreUse {
-    HostCpuSet cpus;        /* candidates */
+    int first_cpu;          /* candidates, linked by Narrow.next_cpu; -1 */
     unsigned n_cpus;
     unsigned vcpus;         /* placed here */
 } CoreUse;
 
+/* The host cores of one set of LLCs, and where the last search ended. */
+typedef struct CoreRing {
+    int *cores;             /* slice of Narrow.ring_cores */
+    int n, at;
+    unsigned level;
+    unsigned most_cpus;     /* of any core in the ring */
+} CoreRing;
+
 /* The present threads of one guest core. */
 typedef struct GuestCore {
     int first, n;           /* slice of Narrow.threads */
-    int group;
+    CoreRing *ring;
     bool shared;            /* some of its threads are placed elsewhere */
 } GuestCore;
 
 typedef struct Narrow {
     PlacementCtx *ctx;
     CoreUse *cores;         /* per host core */
+    int *next_cpu;          /* per host CPU: the next of its core */
     unsigned *cpu_use;      /* per host CPU: vCPUs */
+    unsigned *turn_of;      /* per host CPU: the turn that took it last */
+    unsigned turn;          /* one per guest core that is placed */
     int *threads;           /* vCPUs by guest core */
-    GuestCore *guest_cores; /* those with vCPUs of ours, largest first */
+    GuestCore *guest_cores; /* those that are narrowed, largest first */
     int n_guest_cores;
+    CoreRing *rings;        /* one per set of LLCs that is used */
+    CoreRing **ring_of_llc;
+    int *ring_cores;        /* of all rings one after the other */
+    int n_rings, n_ring_cores;
 } Narrow;
-
-/* The host cores that a group may use, and where the last search ended. */
-typedef struct CoreRing {
-    HostCpuSet mask;
-    int *cores;
-    int n, at;
-    unsigned level;
-    unsigned most_cpus;     /* of any core in the ring */
-} CoreRing;
 
 /*
  * How full a core is: an empty one 0, one with a free CPU 1, then one more for
@@ -54,18 +60,45 @@ static unsigned core_level(const CoreUse *core)
     return core->vcpus ? 1 + core->vcpus / core->n_cpus : 0;
 }
 
-static void init_cores(Narrow *n)
+static void narrow_init(Narrow *n, PlacementCtx *ctx)
 {
-    const PlacementInput *in = n->ctx->in;
+    const HostTopology *host = ctx->in->host;
+    int i, n_cores = MAX(host->n_cores, 1);
 
-    n->cores = g_new0(CoreUse, MAX(in->host->n_cores, 1));
-    n->cpu_use = g_new0(unsigned, in->host->n_cpus);
-    HOST_CPUSET_FOREACH(cpu, in->candidates) {
-        CoreUse *core = &n->cores[in->host->cpus[cpu].core];
-
-        host_cpuset_add(&core->cpus, cpu);
-        core->n_cpus++;
+    memset(n, 0, sizeof(*n));
+    n->ctx = ctx;
+    n->cores = g_new0(CoreUse, n_cores);
+    n->ring_cores = g_new(int, n_cores);
+    n->rings = g_new0(CoreRing, host->n_llcs);
+    n->ring_of_llc = g_new0(CoreRing *, host->n_llcs);
+    n->next_cpu = g_new(int, host->n_cpus);
+    n->cpu_use = g_new0(unsigned, host->n_cpus);
+    n->turn_of = g_new0(unsigned, host->n_cpus);
+    for (i = 0; i < n_cores; i++) {
+        n->cores[i].first_cpu = -1;
     }
+    for (i = host->n_cpus - 1; i >= 0; i--) {
+        if (host_cpuset_has(ctx->in->candidates, i)) {
+            CoreUse *core = &n->cores[host->cpus[i].core];
+
+            n->next_cpu[i] = core->first_cpu;
+            core->first_cpu = i;
+            core->n_cpus++;
+        }
+    }
+}
+
+static void narrow_clear(Narrow *n)
+{
+    g_free(n->cores);
+    g_free(n->ring_cores);
+    g_free(n->rings);
+    g_free(n->ring_of_llc);
+    g_free(n->next_cpu);
+    g_free(n->cpu_use);
+    g_free(n->turn_of);
+    g_free(n->threads);
+    g_free(n->guest_cores);
 }
 
 /* A vCPU that others pinned fills its core; a wide mask fills none. */
@@ -94,6 +127,51 @@ static void count_foreign(Narrow *n)
             n->cpu_use[cpu]++;
         }
     }
+}
+
+static gint compare_host_core(gconstpointer pa, gconstpointer pb,
+                              gpointer opaque)
+{
+    const HostTopology *host = opaque;
+    int a = *(const int *)pa, b = *(const int *)pb;
+
+    if (host->cores[a].capacity != host->cores[b].capacity) {
+        return host->cores[a].capacity > host->cores[b].capacity ? -1 : 1;
+    }
+    return a - b;
+}
+
+/* The ring of the LLCs in @mask, those of most capacity first. */
+static CoreRing *ring_new(Narrow *n, const HostCpuSet *mask)
+{
+    const HostTopology *host = n->ctx->in->host;
+    CoreRing *ring = &n->rings[n->n_rings++];
+
+    ring->cores = &n->ring_cores[n->n_ring_cores];
+    HOST_CPUSET_FOREACH(cpu, mask) {
+        int core = host->cpus[cpu].core;
+
+        if (cpu == n->cores[core].first_cpu) {
+            n->ring_of_llc[host->cores[core].llc] = ring;
+            ring->cores[ring->n++] = core;
+            ring->most_cpus = MAX(ring->most_cpus, n->cores[core].n_cpus);
+        }
+    }
+    n->n_ring_cores += ring->n;
+    g_qsort_with_data(ring->cores, ring->n, sizeof(int), compare_host_core,
+                      (gpointer)host);
+    return ring;
+}
+
+/* Sets of LLCs are disjoint.  NULL: the vCPU keeps its wide mask. */
+static CoreRing *ring_of(Narrow *n, int vcpu)
+{
+    const VcpuPlan *plan = &n->ctx->plan->vcpus[vcpu];
+
+    if (plan->reason == PLACEMENT_GUARDED) {
+        return NULL;
+    }
+    return n->ring_of_llc[plan->host_llc] ? : ring_new(n, &plan->mask);
 }
 
 /* Cores with more threads go first: they have fewer places to go. */
@@ -126,29 +204,28 @@ static void list_guest_cores(Narrow *n)
         if (placement_vcpu_is_ours(n->ctx->in, v)) {
             GuestCore *core = &n->guest_cores[guest->vcpus[v].core];
 
-            core->group = guest->vcpus[v].llc;
+            core->ring = ring_of(n, v);
             n->threads[core->first + core->n++] = v;
         } else if (guest->vcpus[v].present) {
             n->guest_cores[guest->vcpus[v].core].shared = true;
         }
     }
     for (c = 0; c < guest->n_cores; c++) {
-        if (n->guest_cores[c].n) {
+        if (n->guest_cores[c].ring) {
             n->guest_cores[n->n_guest_cores++] = n->guest_cores[c];
         }
     }
 }
 
 /* The threads of a guest core for which no host core is wide enough part. */
-static void break_up(Narrow *n, CoreRing **rings)
+static void break_up(Narrow *n)
 {
     int c, t, count = n->n_guest_cores;
 
     for (c = 0; c < count; c++) {
         GuestCore *core = &n->guest_cores[c];
-        const CoreRing *ring = rings[core->group];
 
-        if (!ring || (unsigned)core->n <= ring->most_cpus) {
+        if ((unsigned)core->n <= core->ring->most_cpus) {
             continue;
         }
         core->shared = true;
@@ -161,49 +238,6 @@ static void break_up(Narrow *n, CoreRing **rings)
     }
     g_qsort_with_data(n->guest_cores, n->n_guest_cores, sizeof(GuestCore),
                       compare_guest_core, NULL);
-}
-
-static gint compare_host_core(gconstpointer pa, gconstpointer pb,
-                              gpointer opaque)
-{
-    const HostTopology *host = opaque;
-    int a = *(const int *)pa, b = *(const int *)pb;
-
-    if (host->cores[a].capacity != host->cores[b].capacity) {
-        return host->cores[a].capacity > host->cores[b].capacity ? -1 : 1;
-    }
-    return a - b;
-}
-
-/* The cores of the CPUs in @mask, those of most capacity first. */
-static CoreRing *ring_new(const Narrow *n, const HostCpuSet *mask)
-{
-    const HostTopology *host = n->ctx->in->host;
-    CoreRing *ring = g_new0(CoreRing, 1);
-
-    ring->mask = *mask;
-    ring->cores = g_new(int, MAX(host->n_cores, 1));
-    HOST_CPUSET_FOREACH(cpu, mask) {
-        int core = host->cpus[cpu].core;
-
-        if (cpu == host_cpuset_next(&n->cores[core].cpus, 0)) {
-            ring->cores[ring->n++] = core;
-            ring->most_cpus = MAX(ring->most_cpus, n->cores[core].n_cpus);
-        }
-    }
-    g_qsort_with_data(ring->cores, ring->n, sizeof(int), compare_host_core,
-                      (gpointer)host);
-    return ring;
-}
-
-static void ring_free(gpointer opaque)
-{
-    CoreRing *ring = opaque;
-
-    if (ring) {
-        g_free(ring->cores);
-        g_free(ring);
-    }
 }
 
 /* The next core at the ring's level with @wanted CPUs, once round; or -1. */
@@ -245,21 +279,20 @@ static int ring_next(Narrow *n, CoreRing *ring, unsigned wanted)
 }
 
 /*
- * The CPU of @core that the fewest vCPUs have and no sibling in @taken, the
- * previous one of @vcpu if that is among them.
+ * The CPU of @core that the fewest vCPUs have and no sibling took in this
+ * turn, the previous one of @vcpu if that is among them.
  */
-static int choose_cpu(const Narrow *n, const CoreUse *core, int vcpu,
-                      const HostCpuSet *taken)
+static int choose_cpu(const Narrow *n, const CoreUse *core, int vcpu)
 {
     const Plan *previous = n->ctx->in->previous;
-    int best = -1;
+    int cpu, best = -1;
 
-    HOST_CPUSET_FOREACH(cpu, &core->cpus) {
+    for (cpu = core->first_cpu; cpu >= 0; cpu = n->next_cpu[cpu]) {
         bool was = previous &&
                    host_cpuset_has(&previous->vcpus[vcpu].mask, cpu) &&
                    host_cpuset_count(&previous->vcpus[vcpu].mask) == 1;
 
-        if (host_cpuset_has(taken, cpu)) {
+        if (n->turn_of[cpu] == n->turn) {
             continue;
         }
         if (best < 0 || n->cpu_use[cpu] < n->cpu_use[best] ||
@@ -270,22 +303,22 @@ static int choose_cpu(const Narrow *n, const CoreUse *core, int vcpu,
     return best;
 }
 
-/* @taken: the CPUs of the siblings that are already on this core. */
-static void place(Narrow *n, int vcpu, int core, bool paired,
-                  HostCpuSet *taken)
+static void place(Narrow *n, int vcpu, int core, bool paired)
 {
     VcpuPlan *plan = &n->ctx->plan->vcpus[vcpu];
     CoreUse *use = &n->cores[core];
+    int cpu;
 
+    memset(&plan->mask, 0, sizeof(plan->mask));
     if (n->ctx->plan->width == PLACEMENT_WIDTH_CPU) {
-        int cpu = choose_cpu(n, use, vcpu, taken);
-
-        memset(&plan->mask, 0, sizeof(plan->mask));
+        cpu = choose_cpu(n, use, vcpu);
         host_cpuset_add(&plan->mask, cpu);
-        host_cpuset_add(taken, cpu);
+        n->turn_of[cpu] = n->turn;
         n->cpu_use[cpu]++;
     } else {
-        plan->mask = use->cpus;
+        for (cpu = use->first_cpu; cpu >= 0; cpu = n->next_cpu[cpu]) {
+            host_cpuset_add(&plan->mask, cpu);
+        }
     }
     use->vcpus++;
     plan->host_core = core;
@@ -299,10 +332,11 @@ static void place(Narrow *n, int vcpu, int core, bool paired,
  * The core of the previous plan, if it is no fuller than @level and no core
  * of the ring is faster; else -1.
  */
-static int previous_core(const Narrow *n, const CoreRing *ring,
-                         const GuestCore *guest_core, unsigned level)
+static int previous_core(const Narrow *n, const GuestCore *guest_core,
+                         unsigned level)
 {
     const PlacementInput *in = n->ctx->in;
+    const CoreRing *ring = guest_core->ring;
     int first = n->threads[guest_core->first];
     const CoreUse *use;
     int core;
@@ -316,7 +350,7 @@ static int previous_core(const Narrow *n, const CoreRing *ring,
     }
     use = &n->cores[core];
     if (use->n_cpus < (unsigned)guest_core->n || core_level(use) > level ||
-        !host_cpuset_subset(&use->cpus, &ring->mask) ||
+        n->ring_of_llc[in->host->cores[core].llc] != ring ||
         in->host->cores[core].capacity !=
         in->host->cores[ring->cores[0]].capacity) {
         return -1;
@@ -326,53 +360,30 @@ static int previous_core(const Narrow *n, const CoreRing *ring,
 
 static void place_on(Narrow *n, const GuestCore *guest_core, int core)
 {
-    HostCpuSet taken = { { 0 } };
     int i;
 
+    n->turn++;
     for (i = 0; i < guest_core->n; i++) {
-        place(n, n->threads[guest_core->first + i], core, !guest_core->shared,
-              &taken);
+        place(n, n->threads[guest_core->first + i], core, !guest_core->shared);
     }
 }
 
-static void place_guest_core(Narrow *n, CoreRing *ring,
-                             const GuestCore *guest_core)
+static void place_guest_core(Narrow *n, const GuestCore *guest_core)
 {
+    CoreRing *ring = guest_core->ring;
     int core = ring_next(n, ring, guest_core->n);
     int i, was;
 
     if (core >= 0) {
-        was = previous_core(n, ring, guest_core, core_level(&n->cores[core]));
+        was = previous_core(n, guest_core, core_level(&n->cores[core]));
         place_on(n, guest_core, was >= 0 ? was : core);
         return;
     }
     for (i = 0; i < guest_core->n; i++) {
-        HostCpuSet none = { { 0 } };
-
+        n->turn++;
         place(n, n->threads[guest_core->first + i], ring_next(n, ring, 1),
-              false, &none);
+              false);
     }
-}
-
-static bool is_narrowed(const Narrow *n, const GuestCore *guest_core)
-{
-    int first = n->threads[guest_core->first];
-
-    return n->ctx->plan->vcpus[first].reason != PLACEMENT_GUARDED;
-}
-
-/* Rings are made on first use: one per group, of its LLCs' cores. */
-static CoreRing *ring_of(Narrow *n, CoreRing **rings,
-                         const GuestCore *guest_core)
-{
-    CoreRing **ring = &rings[guest_core->group];
-
-    if (!*ring) {
-        int first = n->threads[guest_core->first];
-
-        *ring = ring_new(n, &n->ctx->plan->vcpus[first].mask);
-    }
-    return *ring;
 }
 
 /* Whether @was, narrow, is within what the plan now gives the vCPU. */
@@ -419,50 +430,36 @@ static bool keep_all(PlacementCtx *ctx)
     return true;
 }
 
-/* Plan masks are those of the LLCs; make them one core or CPU each. */
+/*
+ * Plan masks are those of the LLCs; make them one core or CPU each.  Rings
+ * read the wide masks, so all are made before one is narrowed.
+ */
 void placement_narrow(PlacementCtx *ctx)
 {
-    int n_groups = MAX(ctx->n_groups, 1);
-    g_autofree CoreRing **rings = g_new0(CoreRing *, n_groups);
-    g_autofree int *kept = NULL;
-    Narrow n = { .ctx = ctx };
+    g_autofree bool *kept = NULL;
+    Narrow n;
     int i;
 
     if (keep_all(ctx)) {
         return;
     }
-    init_cores(&n);
+    narrow_init(&n, ctx);
     count_foreign(&n);
     list_guest_cores(&n);
-    /* Rings read the wide masks, so all are made before one is narrowed. */
+    break_up(&n);
+    kept = g_new(bool, MAX(n.n_guest_cores, 1));
     for (i = 0; i < n.n_guest_cores; i++) {
-        if (is_narrowed(&n, &n.guest_cores[i])) {
-            ring_of(&n, rings, &n.guest_cores[i]);
-        }
-    }
-    break_up(&n, rings);
-    kept = g_new(int, MAX(n.n_guest_cores, 1));
-    for (i = 0; i < n.n_guest_cores; i++) {
-        kept[i] = -1;
-        if (is_narrowed(&n, &n.guest_cores[i])) {
-            kept[i] = previous_core(&n, ring_of(&n, rings, &n.guest_cores[i]),
-                                    &n.guest_cores[i], 0);
-        }
-        if (kept[i] >= 0) {
-            place_on(&n, &n.guest_cores[i], kept[i]);
+        int core = previous_core(&n, &n.guest_cores[i], 0);
+
+        kept[i] = core >= 0;
+        if (kept[i]) {
+            place_on(&n, &n.guest_cores[i], core);
         }
     }
     for (i = 0; i < n.n_guest_cores; i++) {
-        if (kept[i] < 0 && is_narrowed(&n, &n.guest_cores[i])) {
-            place_guest_core(&n, ring_of(&n, rings, &n.guest_cores[i]),
-                             &n.guest_cores[i]);
+        if (!kept[i]) {
+            place_guest_core(&n, &n.guest_cores[i]);
         }
     }
-    for (i = 0; i < n_groups; i++) {
-        ring_free(rings[i]);
-    }
-    g_free(n.cores);
-    g_free(n.cpu_use);
-    g_free(n.threads);
-    g_free(n.guest_cores);
+    narrow_clear(&n);
 }

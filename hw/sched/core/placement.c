@@ -134,33 +134,6 @@ static void charge_all(PlacementCtx *ctx, const Assignment *a,
     }
 }
 
-static void plan_foreign(PlacementCtx *ctx, int v)
-{
-    const PlacementInput *in = ctx->in;
-    VcpuPlan *plan = &ctx->plan->vcpus[v];
-    int last = -1;
-
-    plan->mask = *in->foreign[v];
-    plan->reason = PLACEMENT_FOREIGN;
-    plan->host_llc = -1;
-    HOST_CPUSET_FOREACH(cpu, &plan->mask) {
-        int llc = cpu < in->host->n_cpus ? in->host->cpus[cpu].llc : -1;
-
-        if (llc >= 0 && plan->host_llc < 0) {
-            plan->host_llc = llc;
-        }
-        /* LLCs whose CPUs come in two ranges (SMT) are counted once. */
-        if (llc >= 0 && llc != last) {
-            HostCpuSet before = in->host->llcs[llc].cpus;
-
-            host_cpuset_and(&before, &plan->mask);
-            plan->n_llcs += host_cpuset_next(&before, 0) == cpu;
-            last = llc;
-        }
-    }
-    plan->llc_aligned = plan->n_llcs == 1;
-}
-
 static void plan_vcpu(PlacementCtx *ctx, int v, const RunSet *set,
                       PlacementReason reason)
 {
@@ -192,24 +165,21 @@ static void plan_vcpus(PlacementCtx *ctx, const Assignment *a,
         }
         plan->smt_aligned = single[v];
         if (!placement_vcpu_is_ours(in, v)) {
-            plan_foreign(ctx, v);
+            placement_foreign_plan(ctx, v);
         } else if (run >= 0) {
             plan_vcpu(ctx, v, &runs[run], reason_of(ctx, &runs[run]));
-        } else if (ctx->n_with_cpus == 1) {
-            plan_vcpu(ctx, v, all, PLACEMENT_ONLY_LLC);
         } else {
             plan_vcpu(ctx, v, all, PLACEMENT_GUARDED);
         }
     }
 }
 
-/*
- * Foreign vCPUs were counted with the rooms.  A mask of several LLCs holds
- * all candidates of each, so the first tells.
- */
-static void count_vcpus(PlacementCtx *ctx)
+/* Foreign vCPUs were counted with their masks. */
+static void count_vcpus(PlacementCtx *ctx, const Assignment *a)
 {
     const PlacementInput *in = ctx->in;
+    g_autofree unsigned *of_run = g_new0(unsigned, MAX(ctx->n_groups, 1));
+    unsigned everywhere = 0;
     int v, l;
 
     for (v = 0; v < in->guest->n_vcpus; v++) {
@@ -220,12 +190,17 @@ static void count_vcpus(PlacementCtx *ctx)
         }
         if (plan->n_llcs == 1) {
             ctx->plan->llcs[plan->host_llc].vcpus++;
-            continue;
+        } else if (plan->reason == PLACEMENT_GUARDED) {
+            everywhere++;
+        } else {
+            of_run[a->run_of[in->guest->vcpus[v].llc]]++;
         }
-        for (l = 0; l < ctx->n_rooms; l++) {
-            ctx->plan->llcs[l].vcpus += ctx->rooms[l].cpus &&
-                host_cpuset_has(&plan->mask, ctx->rooms[l].first_cpu);
-        }
+    }
+    for (l = 0; l < ctx->n_rooms; l++) {
+        LlcPlan *llc = &ctx->plan->llcs[l];
+
+        llc->vcpus += ctx->rooms[l].cpus ? everywhere : 0;
+        llc->vcpus += a && a->owner[l] >= 0 ? of_run[a->owner[l]] : 0;
     }
 }
 
@@ -273,6 +248,7 @@ static void check_input(const PlacementInput *in)
     g_assert(in->host && in->guest && in->candidates);
     g_assert(!host_cpuset_empty(in->candidates));
     g_assert(!in->previous || in->previous->n_vcpus == in->guest->n_vcpus);
+    g_assert(!in->previous || in->previous->n_llcs == in->host->n_llcs);
 }
 
 static Plan *plan_new(const PlacementInput *in)
@@ -289,9 +265,27 @@ static Plan *plan_new(const PlacementInput *in)
     return plan;
 }
 
+/* What the next plan is told of this one. */
+static void keep_for_next(PlacementCtx *ctx, const Assignment *a)
+{
+    Plan *plan = ctx->plan;
+    int i;
+
+    plan->n_groups = ctx->n_groups;
+    plan->run_of = g_new(int, MAX(ctx->n_groups, 1));
+    plan->home = a ? a->home : 0;
+    for (i = 0; i < ctx->n_groups; i++) {
+        plan->run_of[i] = a ? a->run_of[i] : -1;
+    }
+    for (i = 0; i < ctx->n_rooms; i++) {
+        plan->llcs[i].run = a ? a->owner[i] : -1;
+    }
+}
+
 static void ctx_clear(PlacementCtx *ctx)
 {
-    placement_needs_free(ctx);
+    placement_foreign_free(ctx);
+    g_free(ctx->groups);
     g_free(ctx->rooms);
     g_free(ctx->reach);
     g_free(ctx->order);
@@ -308,13 +302,13 @@ Plan *placement_plan(const PlacementInput *in)
     check_input(in);
     ctx.plan = plan_new(in);
     placement_rooms_init(&ctx);
+    placement_foreign_init(&ctx);
     placement_needs_init(&ctx);
     placement_rooms_scale(&ctx);
     placement_order_init(&ctx);
     all = all_candidates(&ctx);
-    if (ctx.n_with_cpus > 1) {
-        a = placement_assign(&ctx);
-    }
+    a = placement_assign(&ctx);
+    keep_for_next(&ctx, a);
     if (a) {
         runs = collect_runs(&ctx, a);
         ctx.overcommitted |= a->cost.part[COST_OVERFULL] > 0;
@@ -324,7 +318,7 @@ Plan *placement_plan(const PlacementInput *in)
     if (ctx.plan->width != PLACEMENT_WIDTH_LLC) {
         placement_narrow(&ctx);
     }
-    count_vcpus(&ctx);
+    count_vcpus(&ctx, a);
     ctx.plan->verdict = verdict_of(&ctx);
     ctx_clear(&ctx);
     return ctx.plan;
@@ -335,6 +329,7 @@ void placement_plan_free(Plan *plan)
     if (plan) {
         g_free(plan->vcpus);
         g_free(plan->llcs);
+        g_free(plan->run_of);
         g_free(plan);
     }
 }

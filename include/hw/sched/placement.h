@@ -87,6 +87,7 @@ typedef struct LlcPlan {
     unsigned candidate_cpus, candidate_cores;
     unsigned vcpus;          /* of this VM whose mask touches it */
     unsigned demand;         /* cores x 1000 planned onto it */
+    int run;                 /* see Plan.run_of; -1: none has it */
 } LlcPlan;
 
 typedef struct Plan {
@@ -97,6 +98,12 @@ typedef struct Plan {
     PlacementWidth width;    /* effective: cpu when isolated CPUs are used */
     bool width_forced;
     PlacementVerdict verdict;
+    /*
+     * For the plan that comes next: the guest LLC groups with the same number
+     * share the LLCs of that number; -1: none of its own.  @home is a node.
+     */
+    int n_groups, home;
+    int *run_of;
 } Plan;
 
 typedef struct PlacementInput {
@@ -113,7 +120,8 @@ typedef struct PlacementInput {
      * are not used while these can take the guest.  NULL or empty: any.
      */
     const HostCpuSet *memory_nodes;
-    const Plan *previous;             /* tie-break: keep what is; NULL: none */
+    /* Of the same host and guest: kept where nothing is better; or NULL. */
+    const Plan *previous;
     bool uses_isolated;               /* from placement_candidates() */
     PlacementWidth width;
     PlacementPrefer prefer;
