@@ -652,6 +652,26 @@ static void test_many_idle_vcpus_need_few_looks(void)
     g_assert_cmpint(idle_look(tree, 300), ==, 7500 * US);
 }
 
+/* One of two vCPUs runs; what still runs behind a gate tells nothing. */
+static void test_the_rate_is_learned_from_what_ran_ungated(void)
+{
+    g_autoptr(BandwidthTree) tree = bandwidth_tree_new();
+    BandwidthGroup *group = add_default(tree);
+    int64_t due;
+
+    use(tree, group, QUOTA, 5 * MS);
+    use(tree, group, 500 * US, 6 * MS);
+    bandwidth_advance(tree, PERIOD);
+    g_assert_cmpuint(stats(group, 0).remaining_ns, ==, QUOTA - 500 * US);
+    due = bandwidth_next_look(tree, PERIOD) - PERIOD;
+    /* The rate is 2 - 1/8 now, and the aim 125 us early. */
+    g_assert_cmpint(due, ==, 2333333);
+    use(tree, group, 500 * US, PERIOD + MS);
+    due = bandwidth_next_look(tree, PERIOD + MS) - PERIOD - MS;
+    g_assert_cmpint(due, >=, 2250 * US);
+    g_assert_cmpint(due, <=, 2300 * US);
+}
+
 /* Its vCPUs cannot use up what is left to the others above. */
 static void test_a_gated_group_costs_its_ancestors_no_look(void)
 {
@@ -751,6 +771,29 @@ static void test_a_gate_closes_early_after_over_use(void)
     g_assert_cmpuint(stats(group, 0).margin_ns, ==, 0);
 }
 
+static void test_one_very_late_look_teaches_little(void)
+{
+    g_autoptr(BandwidthTree) tree = bandwidth_tree_new();
+    BandwidthGroup *group = add_default(tree);
+
+    use(tree, group, QUOTA + 20 * MS, 5 * MS);
+    bandwidth_advance(tree, PERIOD);
+    g_assert_cmpuint(stats(group, 0).margin_ns, <=,
+                     QUOTA / 4 + BANDWIDTH_LOOK_NS_MIN);
+    g_assert_cmpuint(stats(group, 0).need_ns, ==, 0);
+}
+
+/* Nobody knows what happened in two periods. */
+static void test_a_look_that_missed_a_period_teaches_nothing(void)
+{
+    g_autoptr(BandwidthTree) tree = bandwidth_tree_new();
+    BandwidthGroup *group = add_default(tree);
+
+    use(tree, group, QUOTA + 4 * MS, 5 * MS);
+    bandwidth_advance(tree, 2 * PERIOD);
+    g_assert_cmpuint(stats(group, 0).margin_ns, <=, BANDWIDTH_LOOK_NS_MIN);
+}
+
 /* 2 ms in each release and 0.1 ms of quota: twenty periods for each. */
 static void test_a_quota_below_one_release_is_saved_up(void)
 {
@@ -834,6 +877,8 @@ int main(int argc, char **argv)
     ADD("a-refill-below-a-closed-gate-needs-a-look",
         test_a_refill_below_a_closed_gate_needs_a_look);
     ADD("many-idle-vcpus-need-few-looks", test_many_idle_vcpus_need_few_looks);
+    ADD("the-rate-is-learned-from-what-ran-ungated",
+        test_the_rate_is_learned_from_what_ran_ungated);
     ADD("a-gated-group-costs-its-ancestors-no-look",
         test_a_gated_group_costs_its_ancestors_no_look);
     ADD("looks-more-than-a-period-late-are-counted",
@@ -844,6 +889,10 @@ int main(int argc, char **argv)
         test_throttled_periods_in_a_row_are_counted);
     ADD("a-gate-closes-early-after-over-use",
         test_a_gate_closes_early_after_over_use);
+    ADD("one-very-late-look-teaches-little",
+        test_one_very_late_look_teaches_little);
+    ADD("a-look-that-missed-a-period-teaches-nothing",
+        test_a_look_that_missed_a_period_teaches_nothing);
     ADD("a-quota-below-one-release-is-saved-up",
         test_a_quota_below_one_release_is_saved_up);
 #undef ADD
