@@ -97,6 +97,8 @@ static void count_period(RefGroup *g)
         g->throttled_periods += g->dry;
         g->streak = g->dry ? g->streak + 1 : 0;
         g->longest_streak = MAX(g->longest_streak, g->streak);
+    } else {
+        g->streak = 0;
     }
 }
 

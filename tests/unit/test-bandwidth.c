@@ -748,6 +748,19 @@ static void test_throttled_periods_in_a_row_are_counted(void)
     g_assert_cmpuint(s.consecutive_throttled_max, ==, 4);
 }
 
+static void test_an_idle_period_ends_the_row(void)
+{
+    g_autoptr(BandwidthTree) tree = bandwidth_tree_new();
+    BandwidthGroup *group = add_default(tree);
+
+    use(tree, group, QUOTA, 6 * MS);
+    bandwidth_advance(tree, PERIOD);
+    g_assert_cmpuint(stats(group, 0).consecutive_throttled, ==, 1);
+    bandwidth_advance(tree, 2 * PERIOD);
+    g_assert_cmpuint(stats(group, 0).consecutive_throttled, ==, 0);
+    g_assert_cmpuint(stats(group, 0).periods, ==, 1);
+}
+
 /* A group that ran dry last time is stopped earlier, by what it overran. */
 static void test_a_gate_closes_early_after_over_use(void)
 {
@@ -887,6 +900,7 @@ int main(int argc, char **argv)
         test_periods_without_use_are_not_counted);
     ADD("throttled-periods-in-a-row-are-counted",
         test_throttled_periods_in_a_row_are_counted);
+    ADD("an-idle-period-ends-the-row", test_an_idle_period_ends_the_row);
     ADD("a-gate-closes-early-after-over-use",
         test_a_gate_closes_early_after_over_use);
     ADD("one-very-late-look-teaches-little",

@@ -110,7 +110,8 @@ static void count_periods(BandwidthGroup *group, uint64_t n)
     BandwidthStats *s = &group->stats;
 
     if (!a->used && !a->dry) {
-        return;     /* the kernel's timer stands still, too */
+        s->consecutive_throttled = 0;
+        return;     /* not counted: the kernel's timer stands still, too */
     }
     s->periods += n;
     if (a->carried) {
