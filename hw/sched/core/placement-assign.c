@@ -19,6 +19,10 @@
  */
 #define HOMES_WORK_MAX 500000
 #define LARGE_GROUP_WORK 16
+#define LARGE_GROUP_WORK_UNEQUAL 64
+
+/* Folding goes through groups and LLCs for up to 32 limits in 4 ways. */
+#define FOLD_WORK 128
 
 /* Groups that are split though they would fit, where others are folded. */
 #define FORCED_MAX 4
@@ -51,13 +55,16 @@ static gint compare_homes(gconstpointer pa, gconstpointer pb)
  * The nodes worth trying, into @homes: all of them, or as many as the time
  * allows for a guest and a host that are very large.
  */
-static int list_homes(const Search *s, Home *homes)
+static int list_homes(const Search *s, bool folds, Home *homes)
 {
     const PlacementCtx *ctx = s->ctx;
-    int64_t work = MAX(s->n_fitting + s->n_oversize * LARGE_GROUP_WORK, 1) *
-                   (int64_t)ctx->n_with_cpus;
+    int large = s->n_oversize * (ctx->unequal ? LARGE_GROUP_WORK_UNEQUAL :
+                                 LARGE_GROUP_WORK);
+    int64_t work = (int64_t)MAX(s->n_fitting + large, 1) * ctx->n_with_cpus;
+    int64_t fold_work = (int64_t)FOLD_WORK * (ctx->n_groups + ctx->n_rooms);
     int i, n = 0;
 
+    work = folds ? MAX(work, fold_work) : work;
     memset(homes, 0, ctx->n_nodes * sizeof(*homes));
     for (i = 0; i < ctx->n_rooms; i++) {
         const PlacementRoom *room = &ctx->rooms[i];
@@ -96,7 +103,7 @@ static Assignment *best_of_stage(Search *s, Stage stage)
 {
     g_autofree Home *homes = g_new(Home, s->ctx->n_nodes);
     bool folds = stage == STAGE_FOLD || stage == STAGE_OVERFILL;
-    int n = list_homes(s, homes);
+    int n = list_homes(s, folds, homes);
     Assignment *best = NULL;
     int i, way;
 

@@ -20,7 +20,10 @@ typedef struct Fold {
     int n;
     const int *llcs;
     int n_llcs;
-    PlacementNeed *largest; /* per group: the most of those from here on */
+    /* Per group: the last LLC from which on it and the rest find one each. */
+    int *spare_from;
+    uint64_t *demand_from;  /* of each group and those behind it */
+    uint64_t *room_from;    /* of each LLC and those behind it */
     bool eager;         /* no LLC stays empty for nothing */
     bool even;          /* stop at the average of what is left */
     int *slot;          /* result: per group, index into llcs */
@@ -33,35 +36,49 @@ static bool within(const PlacementRoom *room, uint64_t demand,
            threads * 1000 <= room->thread_room * limit;
 }
 
-/* LLCs from @from on that would take the largest of the groups from @i on. */
-static bool enough_left(const Fold *f, int from, int i)
+/* What is the same for every limit, in one go from the end. */
+static void fold_init(Fold *f)
 {
-    int wanted = f->n - i;
-    int l, left = 0;
+    PlacementNeed largest = { 0 };
+    int i, l, found = 0;
 
-    if (wanted > f->n_llcs - from) {
-        return false;
+    f->spare_from = g_new(int, f->n);
+    f->demand_from = g_new0(uint64_t, f->n + 1);
+    f->room_from = g_new0(uint64_t, f->n_llcs + 1);
+    for (l = f->n_llcs - 1; l >= 0; l--) {
+        f->room_from[l] = f->room_from[l + 1] + f->ctx->rooms[f->llcs[l]].room;
     }
-    for (l = from; l < f->n_llcs && left < wanted; l++) {
-        left += placement_room_takes(&f->ctx->rooms[f->llcs[l]],
-                                     &f->largest[i]);
+    l = f->n_llcs;
+    for (i = f->n - 1; i >= 0; i--) {
+        const PlacementNeed *need = &f->ctx->groups[f->groups[i]];
+
+        f->demand_from[i] = f->demand_from[i + 1] + need->demand;
+        if (need->demand > largest.demand || need->threads > largest.threads) {
+            largest.demand = MAX(largest.demand, need->demand);
+            largest.threads = MAX(largest.threads, need->threads);
+            l = f->n_llcs;
+            found = 0;
+        }
+        while (l > 0 && found < f->n - i) {
+            found += placement_room_takes(&f->ctx->rooms[f->llcs[--l]],
+                                          &largest);
+        }
+        f->spare_from[i] = found == f->n - i ? l : -1;
     }
-    return left >= wanted;
+}
+
+static void fold_clear(Fold *f)
+{
+    g_free(f->spare_from);
+    g_free(f->demand_from);
+    g_free(f->room_from);
 }
 
 /* What LLC @slot should get so that all from it on are equally full. */
 static uint64_t average(const Fold *f, int slot, int i)
 {
-    uint64_t room = 0, demand = 0;
-    int l;
-
-    for (l = slot; l < f->n_llcs; l++) {
-        room += f->ctx->rooms[f->llcs[l]].room;
-    }
-    for (; i < f->n; i++) {
-        demand += f->ctx->groups[f->groups[i]].demand;
-    }
-    return demand * f->ctx->rooms[f->llcs[slot]].room / room;
+    return f->demand_from[i] * f->ctx->rooms[f->llcs[slot]].room /
+           f->room_from[slot];
 }
 
 /*
@@ -78,7 +95,7 @@ static bool fill(const Fold *f, uint64_t limit)
     for (i = 0; i < f->n; i++) {
         const PlacementNeed *need = &f->ctx->groups[f->groups[i]];
 
-        if (!empty && ((f->eager && enough_left(f, slot + 1, i)) ||
+        if (!empty && ((f->eager && slot + 1 <= f->spare_from[i]) ||
                        (f->even && slot + 1 < f->n_llcs &&
                         demand + need->demand / 2 > share))) {
             slot++;
@@ -158,35 +175,29 @@ static bool fold_class(const PlacementCtx *ctx, const int *groups, int n,
                        int *llcs, int n_llcs, bool by_size, unsigned max,
                        int *run, Assignment *a)
 {
-    g_autofree PlacementNeed *largest = g_new0(PlacementNeed, n + 1);
     g_autofree int *slot = g_new(int, n);
     Fold f = { .ctx = ctx, .groups = groups, .n = n, .llcs = llcs,
-               .n_llcs = n_llcs, .largest = largest, .slot = slot,
-               .eager = true };
+               .n_llcs = n_llcs, .slot = slot, .eager = true };
     RoomOrder key = { .ctx = ctx };
+    bool done;
     int i;
 
-    for (i = n - 1; i >= 0; i--) {
-        const PlacementNeed *need = &ctx->groups[groups[i]];
-
-        largest[i].demand = MAX(largest[i + 1].demand, need->demand);
-        largest[i].threads = MAX(largest[i + 1].threads, need->threads);
-    }
     if (by_size) {
         g_qsort_with_data(llcs, n_llcs, sizeof(int), compare_larger, &key);
     }
-    if (!keep_least_limit(&f, max)) {
+    fold_init(&f);
+    done = keep_least_limit(&f, max);
+    if (!done) {
         f.eager = false;
-        if (!keep_least_limit(&f, max)) {
-            return false;
-        }
+        done = keep_least_limit(&f, max);
     }
-    for (i = 0; i < n; i++) {
+    fold_clear(&f);
+    for (i = 0; done && i < n; i++) {
         *run += i == 0 || slot[i] != slot[i - 1];
         a->run_of[groups[i]] = *run - 1;
         a->owner[llcs[slot[i]]] = *run - 1;
     }
-    return true;
+    return done;
 }
 
 static uint64_t sum_demand(const PlacementCtx *ctx, const int *groups, int n)

@@ -9,8 +9,8 @@
 #include <string.h>
 #include "placement-internal.h"
 
-/* Trials times LLCs plus groups, about 10 ns each: a pass within 2 ms. */
-#define POLISH_STEPS_MAX 200000
+/* Trials times LLCs plus groups, about 10 ns each: a pass within 1 ms. */
+#define POLISH_STEPS_MAX 100000
 
 /* Every pass that goes on has lowered the cost; few ever do. */
 #define POLISH_PASSES_MAX 8

@@ -17,24 +17,33 @@ static bool is_free(const PlacementCtx *ctx, const int *owner, int llc)
     return ctx->rooms[llc].usable && owner[llc] < 0;
 }
 
-static bool set_takes(const PlacementCtx *ctx, const PlacementNeed *need,
-                      const int *llcs, int n)
-{
-    uint64_t room = 0, threads = 0;
-    int i;
+/* What LLCs have together. */
+typedef struct Sum {
+    uint64_t room, threads;
+} Sum;
 
-    for (i = 0; i < n; i++) {
-        room += ctx->rooms[llcs[i]].room;
-        threads += ctx->rooms[llcs[i]].thread_room;
-    }
-    return need->demand <= room && need->threads <= threads;
+static void sum_add(Sum *sum, const PlacementRoom *room)
+{
+    sum->room += room->room;
+    sum->threads += room->thread_room;
+}
+
+static void sum_sub(Sum *sum, const PlacementRoom *room)
+{
+    sum->room -= room->room;
+    sum->threads -= room->thread_room;
+}
+
+static bool sum_takes(const Sum *sum, const PlacementNeed *need)
+{
+    return need->demand <= sum->room && need->threads <= sum->threads;
 }
 
 /* The largest free LLCs until they take @need: as few as can be.  0: never. */
 static int choose_largest(const PlacementCtx *ctx, const PlacementNeed *need,
                           const int *owner, int *llcs)
 {
-    uint64_t room = 0, threads = 0;
+    Sum sum = { 0 };
     int i, n = 0;
 
     for (i = 0; i < ctx->n_with_cpus; i++) {
@@ -44,25 +53,53 @@ static int choose_largest(const PlacementCtx *ctx, const PlacementNeed *need,
             continue;
         }
         llcs[n++] = llc;
-        room += ctx->rooms[llc].room;
-        threads += ctx->rooms[llc].thread_room;
-        if (need->demand <= room && need->threads <= threads) {
+        sum_add(&sum, &ctx->rooms[llc]);
+        if (sum_takes(&sum, need)) {
             return n;
         }
     }
     return 0;
 }
 
-static int smallest_of(const PlacementCtx *ctx, const int *llcs, int n)
+/*
+ * A heap of the positions in @llcs: on top the LLC with the least room, the
+ * first of those.  Let what is at @i sink to its place.
+ */
+static void sink(const PlacementCtx *ctx, const int *llcs, int *heap, int n,
+                 int i)
 {
-    int i, smallest = 0;
+    for (;;) {
+        int least = i, child;
 
-    for (i = 1; i < n; i++) {
-        if (ctx->rooms[llcs[i]].room < ctx->rooms[llcs[smallest]].room) {
-            smallest = i;
+        for (child = 2 * i + 1; child <= 2 * i + 2 && child < n; child++) {
+            unsigned a = ctx->rooms[llcs[heap[child]]].room;
+            unsigned b = ctx->rooms[llcs[heap[least]]].room;
+
+            if (a < b || (a == b && heap[child] < heap[least])) {
+                least = child;
+            }
         }
+        if (least == i) {
+            return;
+        }
+        child = heap[i];
+        heap[i] = heap[least];
+        heap[least] = child;
+        i = least;
     }
-    return smallest;
+}
+
+static void make_heap(const PlacementCtx *ctx, const int *llcs, int *heap,
+                      int n)
+{
+    int i;
+
+    for (i = 0; i < n; i++) {
+        heap[i] = i;
+    }
+    for (i = n / 2 - 1; i >= 0; i--) {
+        sink(ctx, llcs, heap, n, i);
+    }
 }
 
 /*
@@ -73,23 +110,30 @@ static bool choose_near(const PlacementCtx *ctx, const PlacementNeed *need,
                         int row, const int *owner, int k, int *llcs)
 {
     const int *order = &ctx->order[row * ctx->n_with_cpus];
+    g_autofree int *heap = g_new(int, k);
+    Sum sum = { 0 };
     int i, n = 0;
 
     for (i = 0; i < ctx->n_with_cpus; i++) {
+        const PlacementRoom *room = &ctx->rooms[order[i]];
+
         if (!is_free(ctx, owner, order[i])) {
             continue;
         }
         if (n < k) {
             llcs[n++] = order[i];
-        } else {
-            int smallest = smallest_of(ctx, llcs, k);
-
-            if (ctx->rooms[order[i]].room <= ctx->rooms[llcs[smallest]].room) {
-                continue;
+            if (n == k) {
+                make_heap(ctx, llcs, heap, k);
             }
-            llcs[smallest] = order[i];
+        } else if (room->room > ctx->rooms[llcs[heap[0]]].room) {
+            sum_sub(&sum, &ctx->rooms[llcs[heap[0]]]);
+            llcs[heap[0]] = order[i];
+            sink(ctx, llcs, heap, k, 0);
+        } else {
+            continue;
         }
-        if (n == k && set_takes(ctx, need, llcs, k)) {
+        sum_add(&sum, room);
+        if (n == k && sum_takes(&sum, need)) {
             return true;
         }
     }
@@ -113,6 +157,34 @@ static int list_centers(const PlacementCtx *ctx, int row, const int *owner,
     return n;
 }
 
+/* The smallest free LLC that does in place of @old; -1: none is smaller. */
+static int find_smaller(const PlacementCtx *ctx, const PlacementNeed *need,
+                        const int *owner, const bool *mine, const Sum *sum,
+                        int old)
+{
+    int p;
+
+    for (p = ctx->n_with_cpus - 1; p >= 0; p--) {
+        int llc = ctx->by_room[p];
+        Sum with = *sum;
+
+        if (ctx->rooms[llc].room >= ctx->rooms[old].room) {
+            return -1;
+        }
+        sum_sub(&with, &ctx->rooms[old]);
+        sum_add(&with, &ctx->rooms[llc]);
+        if (sum_takes(&with, need) && !mine[llc] && is_free(ctx, owner, llc)) {
+            return llc;
+        }
+    }
+    return -1;
+}
+
+static bool alike(const PlacementRoom *a, const PlacementRoom *b)
+{
+    return a->room == b->room && a->thread_room == b->thread_room;
+}
+
 /*
  * Exchange LLCs for smaller ones that still do, the smallest that there are:
  * leaves the large ones to others.
@@ -121,29 +193,31 @@ static void tighten(const PlacementCtx *ctx, const PlacementNeed *need,
                     const int *owner, int *llcs, int n)
 {
     g_autofree bool *mine = g_new0(bool, ctx->n_rooms);
-    int i, p;
+    const PlacementRoom *in_vain = NULL;
+    Sum sum = { 0 };
+    int i, llc;
 
     for (i = 0; i < n; i++) {
         mine[llcs[i]] = true;
+        sum_add(&sum, &ctx->rooms[llcs[i]]);
     }
     for (i = 0; i < n; i++) {
-        for (p = ctx->n_with_cpus - 1; p >= 0; p--) {
-            int old = llcs[i], llc = ctx->by_room[p];
+        const PlacementRoom *old = &ctx->rooms[llcs[i]];
 
-            if (ctx->rooms[llc].room >= ctx->rooms[old].room) {
-                break;
-            }
-            if (mine[llc] || !is_free(ctx, owner, llc)) {
-                continue;
-            }
-            llcs[i] = llc;
-            if (set_takes(ctx, need, llcs, n)) {
-                mine[old] = false;
-                mine[llc] = true;
-                break;
-            }
-            llcs[i] = old;
+        if (in_vain && alike(old, in_vain)) {
+            continue;
         }
+        llc = find_smaller(ctx, need, owner, mine, &sum, llcs[i]);
+        if (llc < 0) {
+            in_vain = old;
+            continue;
+        }
+        sum_sub(&sum, old);
+        sum_add(&sum, &ctx->rooms[llc]);
+        mine[llcs[i]] = false;
+        mine[llc] = true;
+        llcs[i] = llc;
+        in_vain = NULL;
     }
 }
 
