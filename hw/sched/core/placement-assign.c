@@ -15,7 +15,8 @@
 
 /*
  * Groups times LLCs times homes, about 10 ns each: some ms.  For a large group
- * LLCs are gone through once for each center, see placement-set.c.
+ * LLCs are gone through once for each center, see placement-set.c, and nodes
+ * are compared with each other.
  */
 #define HOMES_WORK_MAX 500000
 #define LARGE_GROUP_WORK 16
@@ -60,7 +61,8 @@ static int list_homes(const Search *s, bool folds, Home *homes)
     const PlacementCtx *ctx = s->ctx;
     int large = s->n_oversize * (ctx->unequal ? LARGE_GROUP_WORK_UNEQUAL :
                                  LARGE_GROUP_WORK);
-    int64_t work = (int64_t)MAX(s->n_fitting + large, 1) * ctx->n_with_cpus;
+    int64_t work = (int64_t)MAX(s->n_fitting + large, 1) * ctx->n_with_cpus +
+                   (int64_t)s->n_oversize * ctx->n_nodes * ctx->n_nodes;
     int64_t fold_work = (int64_t)FOLD_WORK * (ctx->n_groups + ctx->n_rooms);
     int i, n = 0;
 

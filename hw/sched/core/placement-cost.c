@@ -275,6 +275,7 @@ void placement_order_init(PlacementCtx *ctx)
     g_autofree int *nodes = g_new(int, ctx->n_nodes);
     g_autofree uint32_t *node_hash = g_new0(uint32_t, ctx->n_nodes);
     OrderKey key = { .ctx = ctx, .node_hash = node_hash };
+    const PlacementRoom *first;
     int i;
 
     list_rooms(ctx, by_node);
@@ -295,6 +296,11 @@ void placement_order_init(PlacementCtx *ctx)
     ctx->by_room = g_new(int, n);
     list_rooms(ctx, ctx->by_room);
     g_qsort_with_data(ctx->by_room, n, sizeof(int), compare_room, &key);
-    ctx->unequal = ctx->rooms[ctx->by_room[0]].room !=
-                   ctx->rooms[ctx->by_room[n - 1]].room;
+    first = &ctx->rooms[ctx->by_room[0]];
+    for (i = 1; i < n; i++) {
+        const PlacementRoom *room = &ctx->rooms[ctx->by_room[i]];
+
+        ctx->unequal |= room->room != first->room ||
+                        room->thread_room != first->thread_room;
+    }
 }

@@ -100,7 +100,7 @@ typedef struct PlacementCtx {
     int n_foreign;
     int *foreign_of;          /* per foreign vCPU, index into foreign */
     bool overcommitted;
-    bool unequal;             /* LLCs have different room */
+    bool unequal;             /* LLCs have different room, or threads */
 } PlacementCtx;
 
 /* placement-rooms.c */

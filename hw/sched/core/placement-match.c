@@ -15,8 +15,8 @@
 #include <string.h>
 #include "placement-internal.h"
 
-/* Steps of the inner loop over all homes, about 10 ns each: within 3 ms. */
-#define EXACT_STEPS_MAX 250000
+/* Steps of the inner loop over all homes, about 15 ns each: within 3 ms. */
+#define EXACT_STEPS_MAX 150000
 
 typedef struct Matching {
     const PlacementCtx *ctx;

@@ -157,6 +157,13 @@ static int list_centers(const PlacementCtx *ctx, int row, const int *owner,
     return n;
 }
 
+/* The order of by_room, backwards. */
+static bool smaller(const PlacementRoom *a, const PlacementRoom *b)
+{
+    return a->room != b->room ? a->room < b->room :
+                                a->thread_room < b->thread_room;
+}
+
 /* The smallest free LLC that does in place of @old; -1: none is smaller. */
 static int find_smaller(const PlacementCtx *ctx, const PlacementNeed *need,
                         const int *owner, const bool *mine, const Sum *sum,
@@ -168,7 +175,7 @@ static int find_smaller(const PlacementCtx *ctx, const PlacementNeed *need,
         int llc = ctx->by_room[p];
         Sum with = *sum;
 
-        if (ctx->rooms[llc].room >= ctx->rooms[old].room) {
+        if (!smaller(&ctx->rooms[llc], &ctx->rooms[old])) {
             return -1;
         }
         sum_sub(&with, &ctx->rooms[old]);
