@@ -215,3 +215,132 @@ void assert_mask(QTestState *qts, int vcpu, const char *mask)
     g_assert_cmpstr(qdict_get_str(nth(info, "vcpus", vcpu), "mask"), ==, mask);
     qobject_unref(info);
 }
+
+/* Should QEMU start after all, `quit` ends it with status 0. */
+void assert_start_refused(const char *args, const char *words)
+{
+    g_auto(GStrv) word = g_strsplit(words, "|", 0);
+    g_autofree char *shell = g_strdup_printf(
+        "echo quit | exec %s -nodefaults -display none -S -monitor stdio %s",
+        g_getenv("QTEST_QEMU_BINARY"), args);
+    char *argv[] = { (char *)"/bin/sh", (char *)"-c", shell, NULL };
+    g_autofree char *out = NULL;
+    g_autofree char *err = NULL;
+    int status = 0;
+
+    g_assert_true(g_spawn_sync(NULL, argv, NULL, 0, NULL, NULL, &out, &err,
+                               &status, NULL));
+    g_test_message("%s", err);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 1);
+    for (int i = 0; word[i]; i++) {
+        g_assert_nonnull(strstr(err, word[i]));
+    }
+}
+
+/* Groups */
+
+/* @command for @id, with the members @json besides. */
+static QDict *group_command(QTestState *qts, const char *command,
+                            const char *start, const char *id,
+                            const char *json)
+{
+    g_autofree char *text = g_strdup_printf("{ %s 'id': '%s'%s%s }", start,
+                                            id, *json ? ", " : "", json);
+
+    return qtest_qmp(qts, "{ 'execute': %s, 'arguments': %p }", command,
+                     qobject_from_json(text, &error_abort));
+}
+
+QDict *group_add(QTestState *qts, const char *id, const char *json)
+{
+    return group_command(qts, "object-add", "'qom-type': 'llcsched-group',",
+                         id, json);
+}
+
+QDict *delete_object(QTestState *qts, const char *id)
+{
+    return group_command(qts, "object-del", "", id, "");
+}
+
+QDict *set_limits(QTestState *qts, const char *id, const char *json)
+{
+    return group_command(qts, "llcsched-set-limits", "", id, json);
+}
+
+QDict *group_query(QTestState *qts, const char *id)
+{
+    QDict *info = query(qts);
+    QDict *found = NULL;
+    const QListEntry *entry;
+
+    g_assert_nonnull(info);
+    QLIST_FOREACH_ENTRY(qdict_get_qlist(info, "groups"), entry) {
+        QDict *group = qobject_to(QDict, qlist_entry_obj(entry));
+
+        if (g_str_equal(qdict_get_str(group, "id"), id)) {
+            g_assert_null(found);
+            found = qobject_ref(group);
+        }
+    }
+    qobject_unref(info);
+    return found;
+}
+
+int64_t group_int(QTestState *qts, const char *id, const char *field)
+{
+    QDict *group = group_query(qts, id);
+    int64_t value = qdict_get_int(group, field);
+
+    qobject_unref(group);
+    return value;
+}
+
+bool group_bool(QTestState *qts, const char *id, const char *field)
+{
+    QDict *group = group_query(qts, id);
+    bool value = qdict_get_bool(group, field);
+
+    qobject_unref(group);
+    return value;
+}
+
+char *group_text(QTestState *qts, const char *id, const char *field)
+{
+    QDict *group = group_query(qts, id);
+    char *text = g_strdup(qdict_get_try_str(group, field));
+
+    qobject_unref(group);
+    return text;
+}
+
+/* Hot-plug */
+
+void plug(QTestState *qts, int socket, int core)
+{
+    qtest_qmp_assert_success(qts, "{ 'execute': 'device_add', 'arguments': {"
+                             "  'driver': 'qemu64-x86_64-cpu',"
+                             "  'socket-id': %d, 'core-id': %d,"
+                             "  'thread-id': 0 } }", socket, core);
+}
+
+/* A new vCPU is placed in its own thread: wait for it, a minute at most. */
+void wait_for_vcpus(QTestState *qts, int n)
+{
+    int64_t end = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+    bool placed = false;
+
+    while (!placed) {
+        QDict *info = query(qts);
+        const QListEntry *entry;
+
+        placed = qlist_size(qdict_get_qlist(info, "vcpus")) == n;
+        QLIST_FOREACH_ENTRY(qdict_get_qlist(info, "vcpus"), entry) {
+            placed &= !strcmp(qdict_get_str(qobject_to(QDict,
+                                                qlist_entry_obj(entry)),
+                                            "mask-state"), "ours");
+        }
+        qobject_unref(info);
+        g_assert_cmpint(g_get_monotonic_time(), <, end);
+    }
+}

@@ -64,4 +64,34 @@ void assert_placed(QTestState *qts, const char *verdict, const char *letters,
 void assert_mask(QTestState *qts, int vcpu, const char *mask);
 void assert_field(QTestState *qts, const char *field, const char *text);
 
+/*
+ * Start QEMU with @args, without qtest: it must end with status 1 and a
+ * message that has all of @words.
+ */
+void assert_start_refused(const char *args, const char *words);
+
+/* Add group @id with the members @json: "'quota-us': 5000", or "". */
+QDict *group_add(QTestState *qts, const char *id, const char *json);
+
+/* Delete an object of any type. */
+QDict *delete_object(QTestState *qts, const char *id);
+
+/* Members @json besides the id: "'quota-us': 0", or "". */
+QDict *set_limits(QTestState *qts, const char *id, const char *json);
+
+/* What query-llcsched says of group @id; NULL: there is none. */
+QDict *group_query(QTestState *qts, const char *id);
+int64_t group_int(QTestState *qts, const char *id, const char *field);
+bool group_bool(QTestState *qts, const char *id, const char *field);
+
+/* NULL: the member is absent. */
+char *group_text(QTestState *qts, const char *id, const char *field);
+
+/* Plug a vCPU, and wait until @n are there, and placed. */
+void plug(QTestState *qts, int socket, int core);
+void wait_for_vcpus(QTestState *qts, int n);
+
+/* To plug: vCPU 0 is there, 1 is socket 0, core 1, then follows socket 1. */
+#define ROOM_TO_PLUG "-cpu qemu64 -smp 1,maxcpus=4,sockets=2,cores=2"
+
 #endif
