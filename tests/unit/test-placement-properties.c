@@ -492,7 +492,8 @@ static bool fits_all_in_all(const Fixture *f)
 /*
  * One candidate CPU more, in a VM that runs and in one that is started.  Only
  * where the guest fits before, as else the shortage is measured anew; and
- * where every group had LLCs of its own.
+ * where every group had LLCs of its own that are not overfull: how much they
+ * are counts before all else.
  */
 static void one_cpu_more(Fixture *f, GRand *rand)
 {
@@ -509,7 +510,7 @@ static void one_cpu_more(Fixture *f, GRand *rand)
     f->in.width = PLACEMENT_WIDTH_LLC;
     fixture_plan(f);
     rough_cost(f, before);
-    if (before[2]) {
+    if (before[0] || before[2]) {
         return;
     }
     applied++;
