@@ -85,7 +85,7 @@ static uint64_t llcsched_qtest_cpu_ns(LlcschedVcpu *vcpu)
     uint32_t percent = usage && vcpu->index < usage->len
                        ? g_array_index(usage, uint32_t, vcpu->index) : 0;
 
-    if (!qatomic_read(&vcpu->cpu->gate)) {
+    if (vcpu->sched->running && !qatomic_read(&vcpu->cpu->gate)) {
         vcpu->sim_run_ns += (now_ns - vcpu->sim_when_ns) * percent / 100;
     }
     vcpu->sim_when_ns = now_ns;

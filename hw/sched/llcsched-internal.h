@@ -273,9 +273,9 @@ struct LlcschedGroup {
 void llcsched_throttle_init(Llcsched *s);
 void llcsched_throttle_fini(Llcsched *s);
 
-/* The VM runs, or stops.  BQL held, lock not held. */
-void llcsched_throttle_start(Llcsched *s);
-void llcsched_throttle_stop(Llcsched *s);
+/* The VM stops, or is about to run: a look follows.  Lock not held. */
+void llcsched_throttle_pause(Llcsched *s);
+void llcsched_throttle_resume(Llcsched *s);
 
 /* Charge, gate, open and set the timer anew.  Any thread, lock not held. */
 void llcsched_throttle_look(Llcsched *s);

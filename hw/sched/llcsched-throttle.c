@@ -205,15 +205,14 @@ static void llcsched_throttle_timer(void *opaque)
     llcsched_throttle_look(opaque);
 }
 
-void llcsched_throttle_start(Llcsched *s)
+void llcsched_throttle_resume(Llcsched *s)
 {
-    WITH_QEMU_LOCK_GUARD(&s->lock) {
-        bandwidth_resume(s->bandwidth, llcsched_now_ns());
-    }
-    llcsched_throttle_look(s);
+    QEMU_LOCK_GUARD(&s->lock);
+    llcsched_charge(s);
+    bandwidth_resume(s->bandwidth, llcsched_now_ns());
 }
 
-void llcsched_throttle_stop(Llcsched *s)
+void llcsched_throttle_pause(Llcsched *s)
 {
     QEMU_LOCK_GUARD(&s->lock);
     llcsched_charge(s);

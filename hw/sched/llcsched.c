@@ -110,9 +110,10 @@ static void llcsched_start(Llcsched *s)
     llcsched_vcpus_settle(s);
     s->started = true;
     llcsched_look(s, LLCSCHED_WHY_START, NULL);
+    llcsched_throttle_resume(s);
     qatomic_set(&s->running, true);
     llcsched_arm(s);
-    llcsched_throttle_start(s);
+    llcsched_throttle_look(s);
 }
 
 /* Before vCPUs resume, and after whoever had the VM stopped set masks. */
@@ -121,9 +122,9 @@ static void llcsched_vm_state_change(void *opaque, bool running, RunState state)
     Llcsched *s = opaque;
 
     if (!running) {
+        llcsched_throttle_pause(s);
         qatomic_set(&s->running, false);
         timer_del(s->timer);
-        llcsched_throttle_stop(s);
     } else if (s->machine_ready) {
         llcsched_start(s);
     }
