@@ -176,13 +176,13 @@ static void llcsched_throttle_turn(Llcsched *s, GArray *news)
     int64_t now_ns = llcsched_now_ns();
 
     llcsched_charge(s);
-    if (bandwidth_advance(s->bandwidth, now_ns)) {
-        if (llcsched_close_gates(s)) {
-            if (bql_locked()) {
-                llcsched_open_gates(s);
-            } else {
-                qemu_bh_schedule(s->open_gates);
-            }
+    bandwidth_advance(s->bandwidth, now_ns);
+    /* whether or not a group's gate changed: vCPUs come and go as well */
+    if (llcsched_close_gates(s)) {
+        if (bql_locked()) {
+            llcsched_open_gates(s);
+        } else {
+            qemu_bh_schedule(s->open_gates);
         }
     }
     llcsched_note_sustained(s, now_ns, news);
