@@ -108,6 +108,12 @@ typedef struct LlcschedThrottleNews {
     uint64_t periods;
 } LlcschedThrottleNews;
 
+static int64_t llcsched_sustained_until_ns(const LlcschedGroup *group)
+{
+    return group->last_throttled_ns + LLCSCHED_SUSTAINED_PERIODS *
+                                      group->limits.period * SCALE_US;
+}
+
 /* Lock held. */
 static void llcsched_note_sustained(Llcsched *s, int64_t now_ns, GArray *news)
 {
@@ -123,9 +129,8 @@ static void llcsched_note_sustained(Llcsched *s, int64_t now_ns, GArray *news)
         }
         if (stats.consecutive_throttled >= LLCSCHED_SUSTAINED_PERIODS) {
             sustained = true;
-        } else if (now_ns - group->last_throttled_ns >=
-                   LLCSCHED_SUSTAINED_PERIODS * group->limits.period *
-                   SCALE_US) {
+        } else if (!bandwidth_group_limited(group->bandwidth) ||
+                   now_ns >= llcsched_sustained_until_ns(group)) {
             sustained = false;
         }
         if (sustained != group->sustained) {
@@ -155,14 +160,23 @@ static void llcsched_tell_sustained(Llcsched *s, GArray *news)
 }
 
 /*
- * Set the timer for the next look.  Under the lock, so that whoever computed
- * an older time cannot set it after us.
+ * Set the timer for the next look, which may be due only to tell of the end of
+ * throttling.  Under the lock, so that whoever computed an older time cannot
+ * set it after us.
  */
 static void llcsched_throttle_arm(Llcsched *s, int64_t now_ns)
 {
-    int64_t next = qatomic_read(&s->running)
-                   ? bandwidth_next_look(s->bandwidth, now_ns) : INT64_MAX;
+    int64_t next = INT64_MAX;
+    LlcschedGroup *group;
 
+    if (qatomic_read(&s->running)) {
+        next = bandwidth_next_look(s->bandwidth, now_ns);
+        QTAILQ_FOREACH(group, &s->groups, next) {
+            if (group->sustained) {
+                next = MIN(next, llcsched_sustained_until_ns(group));
+            }
+        }
+    }
     if (next == INT64_MAX) {
         timer_del(s->throttle_timer);
     } else {

@@ -99,7 +99,6 @@ static void llcsched_timer(void *opaque)
     Llcsched *s = opaque;
 
     llcsched_look(s, LLCSCHED_WHY_INTERVAL, NULL);
-    llcsched_throttle_look(s); /* so that the end of throttling is told */
     if (qatomic_read(&s->running)) {
         llcsched_arm(s);
     }
