@@ -229,6 +229,30 @@ static void test_inherited_mask(void)
     lab_cgroup_remove("lab");
 }
 
+/* Nothing of it is in the cpuset: the guest runs where the kernel says. */
+static void test_cpuset_outside_of_mask(void)
+{
+    g_autoptr(Vm) vm = NULL;
+
+    lab_cgroup_make("lab", host.llcs[0]);
+    g_assert_cmpint(thread_set_mask(getpid(), host.llcs[1]), ==, 0);
+    vm = start();
+    g_assert_cmpint(thread_set_mask(getpid(), host.online), ==, 0);
+    lab_cgroup_enter("lab", vm_pid(vm));
+    settle(vm);
+    sched_wait_text(vm, "status", "degraded");
+    sched_assert_real_masks(vm, VCPUS, host.llcs[0]);
+    vm_wait_all_move(vm, VCPUS);
+    sched_wait_looks(vm, 12); /* longer than a contest takes */
+    lab_cgroup_enter("", vm_pid(vm));
+    settle(vm);
+    assert_within(vm, host.llcs[1]);
+    sched_wait_text(vm, "status", "placed");
+    vm_wait_all_move(vm, VCPUS);
+    g_clear_pointer(&vm, vm_free);
+    lab_cgroup_remove("lab");
+}
+
 /* --- What others run --- */
 
 /* Forked processes that spin, one bound to each CPU of @cpus. */
@@ -322,6 +346,8 @@ int main(int argc, char **argv)
                     test_other_cgroup);
     g_test_add_func("/changes/inherited-mask-stays-a-limit",
                     test_inherited_mask);
+    g_test_add_func("/changes/cpuset-outside-of-the-mask-costs-no-guest",
+                    test_cpuset_outside_of_mask);
     g_test_add_func("/changes/crowded-llcs-are-left", test_crowded);
     ret = g_test_run();
     lab_host_clear(&host);
