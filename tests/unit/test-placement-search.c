@@ -394,7 +394,7 @@ static void case_init(Case *c, Fixture *f)
             long util = f->load->llcs[l].others_util;
 
             c->open[l] = util <= 250;
-            c->others[l] = util / 50 * 50 * llc->n_cores;
+            c->others[l] = util / 200 * 200 * llc->n_cores;
         }
         room += c->room[l];
         thread_room += c->thread_room[l];

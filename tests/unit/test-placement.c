@@ -657,8 +657,11 @@ static void test_seeds_spread(void)
 
         f->in.seed = seed * 2654435761u;
         /* Noise below a step must not gather them on one LLC. */
+        fixture_set_load(f, 0, 60, 60);
         fixture_set_load(f, 3, 0, 0);
         fixture_set_load(f, 5, 20, 40);
+        fixture_set_load(f, 6, 120, 120);
+        fixture_set_load(f, 7, 190, 190);
         count[fixture_plan(f)->vcpus[0].host_llc]++;
     }
     for (l = 0; l < 8; l++) {

@@ -11,8 +11,13 @@
 
 #include "hw/sched/placement.h"
 
-/* Loads of others that differ by less are alike: per mille of an LLC. */
-#define PLACEMENT_LOAD_STEP 50
+/*
+ * Loads of others that differ by less are alike: per mille of an LLC.  A QEMU
+ * that starts keeps a thread busy, and on a small LLC one thread is much: with
+ * finer steps, VMs that start together all see the same noise and gather where
+ * it is not.
+ */
+#define PLACEMENT_LOAD_STEP 200
 
 /* Weight of a group's own spread against its distance from its home. */
 #define PLACEMENT_SPREAD_WEIGHT 4
