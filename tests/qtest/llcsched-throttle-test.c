@@ -522,6 +522,27 @@ static void test_plugged_vcpu_joins(void)
     qtest_quit(qts);
 }
 
+/* Its gate is closed before it runs, not with the next period. */
+static void test_vcpu_plugged_into_a_dry_group_waits(void)
+{
+    g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
+    QTestState *qts = start_busy(tree, ROOM_TO_PLUG, TWO_BUSY);
+    int64_t used;
+
+    add(qts, "g", "'vcpus': [0, 1], 'quota-us': 1000, 'period-us': 1000000");
+    step_until_throttled(qts, "g", true, 100 * MS);
+    used = used_now(qts, "g");
+    plug(qts, 0, 1);
+    wait_for_vcpus(qts, 2);
+    g_assert_true(group_bool(qts, "g", "throttled"));
+    qtest_clock_step(qts, 100 * MS);
+    g_assert_cmpint(used_now(qts, "g"), ==, used);
+    limit(qts, "g", "'quota-us': 500000");
+    qtest_clock_step(qts, 100 * MS);
+    g_assert_cmpint(used_now(qts, "g") - used, ==, 200 * MS);
+    qtest_quit(qts);
+}
+
 static void test_plugged_vcpu_of_no_group_is_free(void)
 {
     g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
@@ -743,6 +764,8 @@ static const TestCase tests[] = {
     { "pause/from-the-start-waits-for-cont",
       test_stopped_from_the_start_waits_for_cont },
     { "plug/vcpu-joins", test_plugged_vcpu_joins },
+    { "plug/into-a-dry-group-waits",
+      test_vcpu_plugged_into_a_dry_group_waits },
     { "plug/of-no-group-is-free", test_plugged_vcpu_of_no_group_is_free },
     { "plug/unplugged-vcpu-leaves", test_unplugged_vcpu_leaves },
     { "event/not-for-short-throttling", test_short_throttling_is_no_event },
