@@ -219,10 +219,23 @@ static void llcsched_throttle_timer(void *opaque)
     llcsched_throttle_look(opaque);
 }
 
+/* What vCPU threads did for QEMU while the VM stood is not the guest's. */
+static void llcsched_skip_charge(Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        vcpu->charging = llcsched_vcpu_limited(vcpu);
+        if (vcpu->charging) {
+            vcpu->charged_ns = s->ops->cpu_ns(vcpu);
+        }
+    }
+}
+
 void llcsched_throttle_resume(Llcsched *s)
 {
     QEMU_LOCK_GUARD(&s->lock);
-    llcsched_charge(s);
+    llcsched_skip_charge(s);
     bandwidth_resume(s->bandwidth, llcsched_now_ns());
 }
 

@@ -636,6 +636,8 @@ typedef struct EndCase {
 static const EndCase end_cases[] = {
     { "uses-less", "[30]", NULL },
     { "goes-idle", "[0]", NULL },
+    { "gets-all-it-can-use", NULL, "'quota-us': 10000" },
+    { "gets-unlimited", NULL, "'quota-us': 0" },
 };
 
 static void test_event_begins_and_ends(const void *opaque)
@@ -662,6 +664,23 @@ static void test_event_begins_and_ends(const void *opaque)
     one_event(qts, "g", false, 200);
     qtest_clock_step(qts, 200 * PERIOD);
     no_event(qts);
+    g_assert_cmpint(group_int(qts, "g", "consecutive-throttled"), ==, 0);
+    qtest_quit(qts);
+}
+
+/* What an ancestor does is not this group's. */
+static void test_event_ends_below_a_limited_group(void)
+{
+    g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
+    QTestState *qts = start_busy(tree, "-smp 1", ONE_BUSY);
+
+    add(qts, "top", "'quota-us': 9900");
+    add(qts, "g", "'parent': 'top', 'vcpus': [0], 'quota-us': 5000");
+    qtest_clock_step(qts, 200 * PERIOD);
+    one_event(qts, "g", true, 10);
+    limit(qts, "g", "'quota-us': 0");
+    qtest_clock_step(qts, 12 * PERIOD);
+    one_event(qts, "g", false, 190);
     g_assert_cmpint(group_int(qts, "g", "consecutive-throttled"), ==, 0);
     qtest_quit(qts);
 }
@@ -769,6 +788,8 @@ static const TestCase tests[] = {
     { "plug/of-no-group-is-free", test_plugged_vcpu_of_no_group_is_free },
     { "plug/unplugged-vcpu-leaves", test_unplugged_vcpu_leaves },
     { "event/not-for-short-throttling", test_short_throttling_is_no_event },
+    { "event/ends-below-a-limited-group",
+      test_event_ends_below_a_limited_group },
     { "event/names-who-runs-dry", test_event_names_who_runs_dry },
     { "event/is-limited-for-each-group",
       test_event_is_limited_for_each_group },

@@ -202,6 +202,7 @@ static void refresh(RefTree *tree, RefGroup *g)
     }
     g->finite = finite;
     g->dry &= finite;
+    g->streak = finite ? g->streak : 0;
 }
 
 RefGroup *ref_add(RefTree *tree, RefGroup *parent, BandwidthGroup *real,

@@ -157,6 +157,7 @@ static void group_refresh(BandwidthGroup *group, int64_t now)
         bandwidth_account_start(group, now);
     } else if (!group->can_run_dry) {
         bandwidth_account_set_dry(group, false, now);
+        group->stats.consecutive_throttled = 0;
     }
 }
 
