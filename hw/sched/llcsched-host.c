@@ -137,16 +137,23 @@ static HostTopology *llcsched_flat_host(Llcsched *s, const char *why)
     return host_topology_new_flat(&allowed, note);
 }
 
-/* Reading hundreds of CPUs takes milliseconds, and they seldom change. */
+/*
+ * Reading hundreds of CPUs takes milliseconds, and they seldom change.  But a
+ * CPU is online before its neighbors' caches and cores count it: what is read
+ * meanwhile is torn, and the list of online CPUs will not tell.  So keep only
+ * what was read alike several times.
+ */
 static HostTopology *llcsched_view_topology(Llcsched *s, LlcschedView *view,
                                             const LlcschedView *known,
                                             Error **errp)
 {
     g_autoptr(GError) err = NULL;
+    bool same_cpus = known && known->online_text && view->online_text &&
+                     g_str_equal(known->online_text, view->online_text);
     HostTopology *host;
 
-    if (known && known->online_text && view->online_text &&
-        g_str_equal(known->online_text, view->online_text)) {
+    if (same_cpus && known->same_reads >= LLCSCHED_SAME_READS) {
+        view->same_reads = known->same_reads;
         return host_topology_ref(known->host);
     }
     host = host_topology_read(s->sysfs_root, &err);
@@ -156,7 +163,10 @@ static HostTopology *llcsched_view_topology(Llcsched *s, LlcschedView *view,
     if (!host) {
         error_setg(errp, "the host's topology cannot be read: %s",
                    err->message);
+        return NULL;
     }
+    view->same_reads = same_cpus && host_topology_equal(host, known->host)
+                       ? known->same_reads + 1 : 1;
     return host;
 }
 

@@ -108,9 +108,13 @@ typedef struct LlcschedHostOps {
                    HostCpuSet *ret_allowed);
 } LlcschedHostOps;
 
+/* Looks that must read the same host before it is taken as known. */
+#define LLCSCHED_SAME_READS 3
+
 /* The host as it was last read, and what of it may be used. */
 typedef struct LlcschedView {
     HostTopology *host;
+    int same_reads;             /* how often @host was read alike, in a row */
     char *online_text;
     HostCpuSet allowed;         /* what the kernel lets the process use */
     HostCpuSet candidates;      /* empty: nothing to place on, see @error */

@@ -554,9 +554,11 @@ static int llcsched_decide(Llcsched *s, LlcschedWhy why,
 {
     bool asked = why != LLCSCHED_WHY_INTERVAL && why != LLCSCHED_WHY_START;
     LlcschedNeed need = { .plan = asked || s->plan_due };
+    bool changed;
 
     s->looks++;
-    need.plan |= llcsched_take_view(s, g_steal_pointer(&reading->view));
+    changed = llcsched_take_view(s, g_steal_pointer(&reading->view));
+    need.plan |= changed;
     llcsched_see_masks(s, why, &need);
     llcsched_take_load(s, reading);
     if (s->view->error) {
@@ -578,7 +580,11 @@ static int llcsched_decide(Llcsched *s, LlcschedWhy why,
         llcsched_note_guards(s, llcsched_now_ns());
     }
     if (need.plan || need.apply) {
-        int changes = llcsched_apply(s, asked);
+        /*
+         * A cpuset may shrink between our reading it and setting a mask: what
+         * failed then may work where other CPUs are allowed.
+         */
+        int changes = llcsched_apply(s, asked || changed);
 
         llcsched_note_memory(s);
         trace_llcsched_plan(s->id, s->planned->summary, changes);

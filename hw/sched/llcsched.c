@@ -540,7 +540,7 @@ static void llcsched_complete(UserCreatable *uc, Error **errp)
     s->id = g_strdup(object_get_canonical_path_component(OBJECT(uc)));
     s->ops = qtest_enabled() ? &llcsched_qtest_ops : &llcsched_kernel_ops;
     s->seed = llcsched_seed();
-    ret = host_affinity_get(0, &s->limit);
+    ret = host_affinity_limit(&s->limit);
     if (ret) {
         error_setg_errno(errp, -ret, "the CPU mask of QEMU's main thread "
                          "cannot be read");
