@@ -39,6 +39,12 @@ static uint64_t llcsched_kernel_cpu_ns(LlcschedVcpu *vcpu)
     return ts.tv_sec * NANOSECONDS_PER_SECOND + ts.tv_nsec;
 }
 
+static bool llcsched_kernel_main_thread(ThreadTimes *ret_times, int *ret_cpu)
+{
+    *ret_cpu = host_load_thread_cpu("", getpid());
+    return *ret_cpu >= 0 && host_load_thread("", getpid(), ret_times);
+}
+
 static int llcsched_kernel_allowed(const HostTopology *host,
                                    const HostCpuSet *limit,
                                    HostCpuSet *ret_allowed)
@@ -51,6 +57,7 @@ const LlcschedHostOps llcsched_kernel_ops = {
     .set_mask = llcsched_kernel_set_mask,
     .thread_times = llcsched_kernel_thread_times,
     .cpu_ns = llcsched_kernel_cpu_ns,
+    .main_thread = llcsched_kernel_main_thread,
     .allowed = llcsched_kernel_allowed,
 };
 
@@ -92,6 +99,11 @@ static uint64_t llcsched_qtest_cpu_ns(LlcschedVcpu *vcpu)
     return vcpu->sim_run_ns;
 }
 
+static bool llcsched_qtest_main_thread(ThreadTimes *ret_times, int *ret_cpu)
+{
+    return false;
+}
+
 static int llcsched_qtest_allowed(const HostTopology *host,
                                   const HostCpuSet *limit,
                                   HostCpuSet *ret_allowed)
@@ -105,6 +117,7 @@ const LlcschedHostOps llcsched_qtest_ops = {
     .set_mask = llcsched_qtest_set_mask,
     .thread_times = llcsched_qtest_thread_times,
     .cpu_ns = llcsched_qtest_cpu_ns,
+    .main_thread = llcsched_qtest_main_thread,
     .allowed = llcsched_qtest_allowed,
 };
 

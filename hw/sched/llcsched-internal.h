@@ -104,6 +104,7 @@ typedef struct LlcschedHostOps {
     int (*set_mask)(LlcschedVcpu *vcpu, const HostCpuSet *mask);
     bool (*thread_times)(LlcschedVcpu *vcpu, ThreadTimes *ret_times);
     uint64_t (*cpu_ns)(LlcschedVcpu *vcpu);
+    bool (*main_thread)(ThreadTimes *ret_times, int *ret_cpu);
     int (*allowed)(const HostTopology *host, const HostCpuSet *limit,
                    HostCpuSet *ret_allowed);
 } LlcschedHostOps;
@@ -149,6 +150,7 @@ struct Llcsched {
     QTAILQ_HEAD(, LlcschedVcpu) vcpus;
 
     HostLoadSample *sample;     /* of the last look */
+    ThreadTimes main_times;     /* of QEMU's main thread, at that look */
     HostLoad *load;             /* between the last two looks */
     bool settling;              /* placed before the load was known */
     LlcschedPlanned *planned;   /* NULL until the VM first ran */

@@ -68,6 +68,31 @@ static void llcsched_spread_own(const LlcschedVcpu *vcpu,
 }
 
 /*
+ * What the main thread ran counts where it was last seen.  While a VM starts
+ * that is a whole CPU, and would drive the VM away from itself.
+ */
+static void llcsched_add_main(Llcsched *s, const HostTopology *host,
+                              uint64_t *run_ns, uint64_t *wait_ns, bool keep)
+{
+    const ThreadTimes *before = &s->main_times;
+    ThreadTimes now;
+    int cpu, llc;
+
+    if (!s->ops->main_thread(&now, &cpu)) {
+        return;
+    }
+    llc = host_topology_llc_of(host, cpu);
+    if (llc >= 0 && now.run_ns >= before->run_ns &&
+        now.wait_ns >= before->wait_ns) {
+        run_ns[llc] += now.run_ns - before->run_ns;
+        wait_ns[llc] += now.wait_ns - before->wait_ns;
+    }
+    if (keep) {
+        s->main_times = now;
+    }
+}
+
+/*
  * The load since the last measurement, if that is long enough ago to tell;
  * else NULL.  @keep makes this measurement the next one's start.  Lock held.
  */
@@ -93,6 +118,7 @@ static HostLoad *llcsched_measure(Llcsched *s, const HostTopology *host,
             vcpu->times = now;
         }
     }
+    llcsched_add_main(s, host, run_ns, wait_ns, keep);
     return s->sample ? host_load_between(host, s->sample, sample,
                                          run_ns, wait_ns) : NULL;
 }

@@ -551,8 +551,11 @@ static void llcsched_complete(UserCreatable *uc, Error **errp)
     }
     llcsched_throttle_init(s);
     if (!runstate_is_running()) {
+        int cpu;
+
         s->sample = host_load_sample(s->sysfs_root, s->view->host->n_cpus,
                                      llcsched_now_ns(), NULL);
+        s->ops->main_thread(&s->main_times, &cpu);
     }
     s->completed = true;
     llcsched_vcpus_attach(s);
