@@ -65,7 +65,6 @@
         .equ    ICR_SIPI, 0x4600 | SIPI_VECTOR
         .equ    ICR_FIXED, 0x4000
         .equ    LVT_MASKED, 0x10000
-        .equ    LVT_PERIODIC, 0x20000
         .equ    DIVIDE_BY_128, 0xa
         .equ    TICKS_PER_SECOND, 50
         .equ    TIMER_COUNT, 1000000000 / 128 / TICKS_PER_SECOND
@@ -202,7 +201,7 @@ init_cpu:
         movl    $0x100 | VECTOR_SPURIOUS, APIC_SVR
         movl    $LVT_MASKED, APIC_LVT_LINT0
         movl    $DIVIDE_BY_128, APIC_TIMER_DIVIDE
-        movl    $LVT_PERIODIC | VECTOR_TICK, APIC_LVT_TIMER
+        movl    $VECTOR_TICK, APIC_LVT_TIMER    /* one shot: see irq_tick */
         mov     APIC_ID, %eax
         shr     $24, %eax
         mov     %eax, S_ID(%ebx)
@@ -323,6 +322,7 @@ work_half:
         jz      2f
         sti
         hlt
+        jmp     work_half               /* the mode may have been another */
 2:      sti
         jmp     1b
 3:      cmp     BOOT_SLOT, %ebx
@@ -347,6 +347,8 @@ irq_return:
         popfl
         ret
 
+/* The timer starts anew when its tick is served: on a host so slow that this
+ * takes longer than a tick, the work goes on all the same. */
 irq_tick:
         pushal
         movl    $0, APIC_EOI
@@ -356,21 +358,23 @@ irq_tick:
         add     $SLOTS, %ebx
         incl    S_TICKS(%ebx)
         cmp     BOOT_SLOT, %ebx
-        jne     1f
-        call    service
-1:      popal
+        je      1f
+        cmpl    $MODE_HALF, MODE
+        jne     3f
+        jmp     2f
+1:      call    service
+2:      movl    $TIMER_COUNT, APIC_TIMER_INITIAL
+3:      popal
         jmp     irq_return
 
-/* Fifty times a second, in the boot CPU: reports and commands. */
+/* Fifty times a second, in the boot CPU: a report or one command. Who sends
+ * them without end does not keep the boot CPU from its work. */
 service:
         decl    COUNTDOWN
-        jnz     1f
-        call    report_ticks
-1:      call    read_command
-        jz      2f
-        call    do_command
-        jmp     1b
-2:      ret
+        jz      report_ticks
+        call    read_command
+        jnz     do_command
+        ret
 
 /* Out: ZF set if there is none, else %al. All ones: there is no COM1. */
 read_command:

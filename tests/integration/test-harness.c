@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define NOBODY 65534
+#define FLOOD 64            /* letters sent at once */
 #define ALARM_SECONDS 120  /* longer than the harness's patience */
 #define TCG "tcg,thread=multi"
 
@@ -90,6 +91,28 @@ static void test_modes(gconstpointer data)
         mode = vm_wait_line(vm, "mode ");
         g_assert_cmpstr(mode, ==, modes[i].name);
         vm_wait_all_move(vm, 3);
+    }
+}
+
+/* Whoever asks without end is answered, and the boot CPU works all the same. */
+static void test_flood(void)
+{
+    g_autoptr(Vm) vm = vm_start(&(VmConfig) { .smp = "2" });
+    g_autofree char *last = NULL;
+
+    vm_wait_up(vm, 2);
+    for (int i = 0; i < FLOOD; i++) {
+        vm_send(vm, 't');
+    }
+    for (int i = 0; i < FLOOD; i++) {
+        g_autofree char *now = vm_wait_line(vm, "ticks ");
+        char *end = strchr(now, ' ');
+
+        g_assert_nonnull(end);
+        *end = '\0';
+        g_assert_cmpstr(now, !=, last);
+        g_free(last);
+        last = g_steal_pointer(&now);
     }
 }
 
@@ -350,6 +373,7 @@ int main(int argc, char **argv)
     add_platform_tests();
     g_test_add_data_func("/guest/every-mode-counts/kvm", "kvm", test_modes);
     g_test_add_data_func("/guest/every-mode-counts/tcg", TCG, test_modes);
+    g_test_add_func("/guest/flood-of-letters-starves-no-vcpu", test_flood);
     g_test_add_func("/guest/many-vcpus-with-sparse-ids", test_many);
     g_test_add_func("/guest/reset-starts-afresh", test_reset);
     g_test_add_func("/guest/debug-exit-is-seen", test_debug_exit);
