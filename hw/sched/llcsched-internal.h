@@ -199,6 +199,16 @@ void G_GNUC_PRINTF(2, 3) llcsched_warn(Llcsched *s, const char *fmt, ...);
 /* Warn of what the host's topology lacks.  Lock held, or object new. */
 void llcsched_warn_notes(Llcsched *s, const HostTopology *host);
 
+/* Set the timer for the next look.  Lock not held. */
+void llcsched_arm(Llcsched *s);
+
+/* llcsched-options.c */
+
+void llcsched_config_default(LlcschedConfig *config);
+void llcsched_config_clear(LlcschedConfig *config);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LlcschedConfig, llcsched_config_clear)
+void llcsched_add_options(ObjectClass *klass);
+
 /* llcsched-look.c */
 
 /* Monotonic ns; under qtest the test turns it. */

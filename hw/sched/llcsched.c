@@ -1,5 +1,5 @@
 /*
- * LLC-aware vCPU scheduler: the object, its options and its life
+ * LLC-aware vCPU scheduler: the object and its life
  *
  * Copyright (c) 2026 The llcsched authors
  *
@@ -8,8 +8,6 @@
 
 #include "qemu/osdep.h"
 #include "qapi/error.h"
-#include "qapi/qapi-builtin-visit.h"
-#include "qapi/visitor.h"
 #include "qemu/error-report.h"
 #include "qemu/main-loop.h"
 #include "qemu/module.h"
@@ -24,10 +22,6 @@
 #include "system/system.h"
 #include "llcsched-internal.h"
 #include "trace.h"
-
-#define LLCSCHED_INTERVAL_MS_DEFAULT 1000
-#define LLCSCHED_INTERVAL_MS_MIN 100
-#define LLCSCHED_INTERVAL_MS_MAX 60000
 
 /* A first placement is looked at again when the load is known: soon. */
 #define LLCSCHED_SETTLE_NS (150 * SCALE_MS)
@@ -82,7 +76,7 @@ static int64_t llcsched_next_look_ns(Llcsched *s)
                                     s->config.interval_ms * (int64_t)SCALE_MS;
 }
 
-static void llcsched_arm(Llcsched *s)
+void llcsched_arm(Llcsched *s)
 {
     int64_t next = llcsched_next_look_ns(s);
 
@@ -160,287 +154,6 @@ static bool llcsched_start_thread(Llcsched *s, Error **errp)
                              QEMU_CLOCK_REALTIME, SCALE_NS,
                              llcsched_timer, s);
     return true;
-}
-
-/* Options */
-
-static void llcsched_config_copy(LlcschedConfig *dst, const LlcschedConfig *src)
-{
-    *dst = *src;
-    if (src->usage) {
-        g_array_ref(src->usage);
-    }
-}
-
-static void llcsched_config_clear(LlcschedConfig *config)
-{
-    if (config->usage) {
-        g_array_unref(config->usage);
-        config->usage = NULL;
-    }
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LlcschedConfig, llcsched_config_clear)
-
-/* Whoever changes other options is not to blame for CPUs that went away. */
-static bool llcsched_names_other_cpus(const Llcsched *s,
-                                      const LlcschedConfig *config)
-{
-    return config->has_cpus && !(s->config.has_cpus &&
-                                 host_cpuset_equal(&s->config.cpus,
-                                                   &config->cpus));
-}
-
-/*
- * Swap in new options that are each valid: check them against the host, then
- * change all at once and plan again.  Before the object is complete they are
- * only kept.
- */
-static bool llcsched_set_config(Llcsched *s, LlcschedConfig *config,
-                                Error **errp)
-{
-    g_autoptr(LlcschedView) view = NULL;
-
-    if (s->completed) {
-        QEMU_LOCK_GUARD(&s->look_lock);
-        view = llcsched_view_read(s, config, s->view,
-                                  llcsched_names_other_cpus(s, config), errp);
-        if (!view) {
-            return false;
-        }
-        QEMU_LOCK_GUARD(&s->lock);
-        if (config->placement == LLCSCHED_PLACEMENT_OFF) {
-            llcsched_restore_masks(s);
-        }
-        llcsched_take_view(s, g_steal_pointer(&view));
-        s->plan_due = true;
-        llcsched_config_clear(&s->config);
-        llcsched_config_copy(&s->config, config);
-    } else {
-        llcsched_config_clear(&s->config);
-        llcsched_config_copy(&s->config, config);
-    }
-    if (s->started) {
-        llcsched_look(s, LLCSCHED_WHY_PROPERTY, NULL);
-    }
-    if (s->running) {
-        llcsched_arm(s);
-    }
-    return true;
-}
-
-static int llcsched_get_placement(Object *obj, Error **errp)
-{
-    return LLCSCHED(obj)->config.placement;
-}
-
-static void llcsched_set_placement(Object *obj, int value, Error **errp)
-{
-    g_auto(LlcschedConfig) config = { };
-
-    llcsched_config_copy(&config, &LLCSCHED(obj)->config);
-    config.placement = value;
-    llcsched_set_config(LLCSCHED(obj), &config, errp);
-}
-
-static int llcsched_get_prefer(Object *obj, Error **errp)
-{
-    return LLCSCHED(obj)->config.prefer;
-}
-
-static void llcsched_set_prefer(Object *obj, int value, Error **errp)
-{
-    g_auto(LlcschedConfig) config = { };
-
-    llcsched_config_copy(&config, &LLCSCHED(obj)->config);
-    config.prefer = value;
-    llcsched_set_config(LLCSCHED(obj), &config, errp);
-}
-
-static bool llcsched_get_dynamic(Object *obj, Error **errp)
-{
-    return LLCSCHED(obj)->config.dynamic;
-}
-
-static void llcsched_set_dynamic(Object *obj, bool value, Error **errp)
-{
-    g_auto(LlcschedConfig) config = { };
-
-    llcsched_config_copy(&config, &LLCSCHED(obj)->config);
-    config.dynamic = value;
-    llcsched_set_config(LLCSCHED(obj), &config, errp);
-}
-
-/* Options that are numbers in a range. */
-typedef struct LlcschedNumber {
-    const char *name;
-    const char *unit;
-    ptrdiff_t offset;           /* in LlcschedConfig */
-    uint32_t min, max;
-} LlcschedNumber;
-
-static const LlcschedNumber llcsched_numbers[] = {
-    { "interval", "ms", offsetof(LlcschedConfig, interval_ms),
-      LLCSCHED_INTERVAL_MS_MIN, LLCSCHED_INTERVAL_MS_MAX },
-    { "guard-util", "percent", offsetof(LlcschedConfig, guard_util), 1, 100 },
-    { "guard-tasks", "percent", offsetof(LlcschedConfig, guard_tasks), 1, 100 },
-};
-
-static void llcsched_get_number(Object *obj, Visitor *v, const char *name,
-                                void *opaque, Error **errp)
-{
-    const LlcschedNumber *number = opaque;
-    uint32_t *field = (void *)&LLCSCHED(obj)->config + number->offset;
-
-    visit_type_uint32(v, name, field, errp);
-}
-
-static void llcsched_set_number(Object *obj, Visitor *v, const char *name,
-                                void *opaque, Error **errp)
-{
-    const LlcschedNumber *number = opaque;
-    g_auto(LlcschedConfig) config = { };
-    int64_t value;
-
-    if (!visit_type_int64(v, name, &value, errp)) {
-        return;
-    }
-    if (value < number->min || value > number->max) {
-        error_setg(errp, "property '%s' is %" PRId64 " %s, must be %" PRIu32
-                   " to %" PRIu32, name, value, number->unit, number->min,
-                   number->max);
-        return;
-    }
-    llcsched_config_copy(&config, &LLCSCHED(obj)->config);
-    *(uint32_t *)((void *)&config + number->offset) = value;
-    llcsched_set_config(LLCSCHED(obj), &config, errp);
-}
-
-static void llcsched_get_cpus(Object *obj, Visitor *v, const char *name,
-                              void *opaque, Error **errp)
-{
-    Llcsched *s = LLCSCHED(obj);
-    uint16List *list = NULL, **tail = &list;
-
-    if (s->config.has_cpus) {
-        HOST_CPUSET_FOREACH(cpu, &s->config.cpus) {
-            QAPI_LIST_APPEND(tail, cpu);
-        }
-    }
-    visit_type_uint16List(v, name, &list, errp);
-    qapi_free_uint16List(list);
-}
-
-static bool llcsched_cpus_from_list(const uint16List *list, HostCpuSet *set,
-                                    Error **errp)
-{
-    if (!list) {
-        error_setg(errp, "property 'cpus' is empty, name at least one host "
-                   "CPU or leave it out");
-        return false;
-    }
-    for (; list; list = list->next) {
-        if (list->value >= HOST_CPU_MAX) {
-            error_setg(errp, "property 'cpus' has %u, host CPUs are 0 to %d",
-                       list->value, HOST_CPU_MAX - 1);
-            return false;
-        }
-        if (host_cpuset_has(set, list->value)) {
-            error_setg(errp, "property 'cpus' names host CPU %u twice",
-                       list->value);
-            return false;
-        }
-        host_cpuset_add(set, list->value);
-    }
-    return true;
-}
-
-static void llcsched_set_cpus(Object *obj, Visitor *v, const char *name,
-                              void *opaque, Error **errp)
-{
-    g_auto(LlcschedConfig) config = { };
-    HostCpuSet set = { };
-    uint16List *list = NULL;
-
-    if (!visit_type_uint16List(v, name, &list, errp)) {
-        return;
-    }
-    if (llcsched_cpus_from_list(list, &set, errp)) {
-        llcsched_config_copy(&config, &LLCSCHED(obj)->config);
-        config.has_cpus = true;
-        config.cpus = set;
-        llcsched_set_config(LLCSCHED(obj), &config, errp);
-    }
-    qapi_free_uint16List(list);
-}
-
-static void llcsched_get_usage(Object *obj, Visitor *v, const char *name,
-                               void *opaque, Error **errp)
-{
-    const GArray *usage = LLCSCHED(obj)->config.usage;
-    uint32List *list = NULL, **tail = &list;
-
-    for (guint i = 0; usage && i < usage->len; i++) {
-        QAPI_LIST_APPEND(tail, g_array_index(usage, uint32_t, i));
-    }
-    visit_type_uint32List(v, name, &list, errp);
-    qapi_free_uint32List(list);
-}
-
-static bool llcsched_usage_from_list(const uint32List *list, GArray *usage,
-                                     Error **errp)
-{
-    for (; list; list = list->next) {
-        if (list->value > 100) {
-            error_setg(errp, "property 'x-vcpu-usage' has %" PRIu32
-                       " percent, must be 0 to 100", list->value);
-            return false;
-        }
-        if (usage->len == GUEST_VCPU_MAX) {
-            error_setg(errp, "property 'x-vcpu-usage' has more numbers than "
-                       "%d, name one for each vCPU", GUEST_VCPU_MAX);
-            return false;
-        }
-        g_array_append_val(usage, list->value);
-    }
-    return true;
-}
-
-static void llcsched_set_usage(Object *obj, Visitor *v, const char *name,
-                               void *opaque, Error **errp)
-{
-    g_autoptr(GArray) usage = g_array_new(false, false, sizeof(uint32_t));
-    g_auto(LlcschedConfig) config = { };
-    uint32List *list = NULL;
-
-    if (!visit_type_uint32List(v, name, &list, errp)) {
-        return;
-    }
-    if (llcsched_usage_from_list(list, usage, errp)) {
-        llcsched_config_copy(&config, &LLCSCHED(obj)->config);
-        llcsched_config_clear(&config);
-        config.usage = g_steal_pointer(&usage);
-        llcsched_set_config(LLCSCHED(obj), &config, errp);
-    }
-    qapi_free_uint32List(list);
-}
-
-static char *llcsched_get_sysfs_root(Object *obj, Error **errp)
-{
-    return g_strdup(LLCSCHED(obj)->sysfs_root);
-}
-
-static void llcsched_set_sysfs_root(Object *obj, const char *value,
-                                    Error **errp)
-{
-    Llcsched *s = LLCSCHED(obj);
-
-    if (s->completed) {
-        error_setg(errp, "property 'x-sysfs-root' cannot be changed: give it "
-                   "when the object is created");
-        return;
-    }
-    g_free(s->sysfs_root);
-    s->sysfs_root = g_strdup(value);
 }
 
 /* Life */
@@ -596,14 +309,7 @@ static void llcsched_init(Object *obj)
     QTAILQ_INIT(&s->groups);
     s->sysfs_root = g_strdup("");
     s->warnings = g_ptr_array_new_with_free_func(g_free);
-    s->config = (LlcschedConfig) {
-        .placement = LLCSCHED_PLACEMENT_LLC,
-        .prefer = LLCSCHED_PREFER_AUTO,
-        .dynamic = true,
-        .interval_ms = LLCSCHED_INTERVAL_MS_DEFAULT,
-        .guard_util = PLACEMENT_GUARD_UTIL_DEFAULT,
-        .guard_tasks = PLACEMENT_GUARD_TASKS_DEFAULT,
-    };
+    llcsched_config_default(&s->config);
 }
 
 static void llcsched_finalize(Object *obj)
@@ -638,28 +344,7 @@ static void llcsched_class_init(ObjectClass *klass, void *data)
 
     ucc->complete = llcsched_complete;
     ucc->can_be_deleted = llcsched_can_be_deleted;
-    object_class_property_add_enum(klass, "placement", "LlcschedPlacement",
-                                   &LlcschedPlacement_lookup,
-                                   llcsched_get_placement,
-                                   llcsched_set_placement);
-    object_class_property_add_enum(klass, "prefer", "LlcschedPrefer",
-                                   &LlcschedPrefer_lookup,
-                                   llcsched_get_prefer, llcsched_set_prefer);
-    object_class_property_add_bool(klass, "dynamic", llcsched_get_dynamic,
-                                   llcsched_set_dynamic);
-    for (int i = 0; i < ARRAY_SIZE(llcsched_numbers); i++) {
-        object_class_property_add(klass, llcsched_numbers[i].name, "int",
-                                  llcsched_get_number, llcsched_set_number,
-                                  NULL, (void *)&llcsched_numbers[i]);
-    }
-    object_class_property_add(klass, "cpus", "int", llcsched_get_cpus,
-                              llcsched_set_cpus, NULL, NULL);
-    object_class_property_add(klass, "x-vcpu-usage", "int",
-                              llcsched_get_usage, llcsched_set_usage,
-                              NULL, NULL);
-    object_class_property_add_str(klass, "x-sysfs-root",
-                                  llcsched_get_sysfs_root,
-                                  llcsched_set_sysfs_root);
+    llcsched_add_options(klass);
 }
 
 static const TypeInfo llcsched_info = {
