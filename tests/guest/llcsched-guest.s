@@ -27,6 +27,7 @@
         .equ    COUNTDOWN, VARS + 0x08  /* ticks until the next report */
         .equ    EXPECTED, VARS + 0x0c   /* vCPUs that QEMU says are there */
         .equ    HOTPLUG, VARS + 0x10    /* port of the CPU hot-plug registers */
+        .equ    JOB_ROUNDS, VARS + 0x14 /* of "burst"; written from outside */
         .equ    IDTR, VARS + 0x18
         .equ    BUFFER, VARS + 0x40     /* one fw_cfg directory entry */
         .equ    SLOTS, 0x10000          /* one for each APIC id */
@@ -35,6 +36,8 @@
         .equ    STACK_BYTES, 1 << STACK_SHIFT
         .equ    MAX_IDS, 255            /* xAPIC: id 255 is the broadcast */
         .equ    RAM_END, STACKS + (MAX_IDS << STACK_SHIFT)
+        .equ    HISTOGRAMS, 0x40000     /* one for each APIC id, see note_gap */
+        .equ    HISTOGRAM_SHIFT, 9
 
 /* A slot: what one vCPU counts and knows. A cache line, so that counting is
  * not sharing. */
@@ -48,6 +51,9 @@
         .equ    S_CELL, 20              /* address of that word; 0: no pair */
         .equ    S_PARITY, 24            /* its turn: word & 1 == S_PARITY */
         .equ    S_PARTNER, 28           /* APIC id of the other */
+        .equ    S_TSC, 48               /* 64 bits: the TSC when last noted */
+        .equ    S_GAP, 56               /* the most between two of these */
+        .equ    S_JOB, 60               /* S_TICKS when it last began a job */
 
 /* Local APIC. Its timer counts nanoseconds in QEMU and in KVM. */
         .equ    APIC, 0xfee00000
@@ -113,7 +119,12 @@
         .equ    MODE_HOP, 2
         .equ    MODE_IPI, 3
         .equ    MODE_HALF, 4
-        .equ    N_MODES, 5
+        .equ    MODE_ONE, 5
+        .equ    MODE_GAP, 6
+        .equ    MODE_LAG, 7
+        .equ    MODE_BURST, 8
+        .equ    N_MODES, 9
+        .equ    JOB_TICKS, 5            /* from one job to the next */
 
         .section .text
         .globl  _start
@@ -259,8 +270,9 @@ work_halt:
         hlt
         jmp     work_halt
 
-/* One word to and fro between two vCPUs, both spinning. */
-work_hop:
+/* One word to and fro between two vCPUs, both spinning. Out: %esi = its
+ * address, when it is this one's turn. */
+        .macro  await_turn mode
         mov     S_CELL(%ebx), %esi
         mov     S_PARITY(%ebx), %edx
         test    %esi, %esi
@@ -270,12 +282,107 @@ work_hop:
         test    $1, %al
         jz      2f
         pause
-        cmpl    $MODE_HOP, MODE
+        cmpl    $\mode, MODE
         je      1b
         jmp     work
-2:      incl    (%esi)
+2:
+        .endm
+
+work_hop:
+        await_turn MODE_HOP
+        incl    (%esi)
         incl    S_COUNT(%ebx)
         jmp     work
+
+/* The same, noting the time from turn to turn. */
+work_lag:
+        await_turn MODE_LAG
+        rdtsc
+        call    note_gap
+        incl    (%esi)
+        incl    S_COUNT(%ebx)
+        jmp     work
+
+/* The boot CPU spins, the others halt. */
+work_one:
+        cmp     BOOT_SLOT, %ebx
+        jne     alone
+1:      incl    S_COUNT(%ebx)
+        cmpl    $MODE_ONE, MODE
+        je      1b
+        jmp     work
+
+/* Looks at the clock all the time: a gap is time that it did not run. */
+work_gap:
+        rdtsc
+        call    note_gap
+        incl    S_COUNT(%ebx)
+        cmpl    $MODE_GAP, MODE
+        je      work_gap
+        jmp     work
+
+/* A job of JOB_ROUNDS at each fifth tick of the boot CPU, noting how long it
+ * took. The others halt. */
+work_burst:
+        cmp     BOOT_SLOT, %ebx
+        jne     alone
+        cli
+        cmpl    $MODE_BURST, MODE
+        jne     work
+        mov     S_TICKS(%ebx), %eax
+        mov     %eax, %esi
+        xor     %edx, %edx
+        mov     $JOB_TICKS, %ecx
+        div     %ecx
+        test    %edx, %edx
+        jnz     1f
+        cmp     S_JOB(%ebx), %esi
+        jne     2f
+1:      sti
+        hlt
+        jmp     work_burst
+2:      sti
+        mov     %esi, S_JOB(%ebx)
+        rdtsc
+        mov     %eax, S_TSC(%ebx)
+        mov     %edx, S_TSC + 4(%ebx)
+        mov     JOB_ROUNDS, %ecx
+        or      $1, %ecx
+3:      dec     %ecx
+        jnz     3b
+        rdtsc
+        call    note_gap
+        incl    S_COUNT(%ebx)
+        jmp     work_burst
+
+/*
+ * Note the time since the last note: the most of all, and a histogram of
+ * doublewords. Below 4 each value has one, from there each power of two has
+ * four. In: %edx:%eax = the TSC. Keeps %ebx, %esi.
+ */
+note_gap:
+        mov     %eax, %ecx
+        mov     %edx, %edi
+        sub     S_TSC(%ebx), %eax
+        sbb     S_TSC + 4(%ebx), %edx
+        mov     %ecx, S_TSC(%ebx)
+        mov     %edi, S_TSC + 4(%ebx)
+        jz      1f                      /* MOV keeps the flags of SBB */
+        mov     $-1, %eax
+1:      cmp     S_GAP(%ebx), %eax
+        jbe     2f
+        mov     %eax, S_GAP(%ebx)
+2:      cmp     $4, %eax
+        jb      3f
+        bsr     %eax, %edx
+        lea     -2(%edx), %ecx
+        shr     %cl, %eax
+        and     $3, %eax
+        lea     -4(%eax, %edx, 4), %eax
+3:      mov     S_ID(%ebx), %ecx
+        shl     $HISTOGRAM_SHIFT, %ecx
+        incl    HISTOGRAMS(%ecx, %eax, 4)
+        ret
 
 /* The same, but the waiting one halts and is woken by an IPI. */
 work_ipi:
@@ -760,6 +867,7 @@ print_char:
         .balign 4
 work_table:
         .long   work_spin, work_halt, work_hop, work_ipi, work_half
+        .long   work_one, work_gap, work_lag, work_burst
 /* Seven bytes of name, and the command that sets it. */
 mode_names:
         .ascii  "spin\0\0\0s"
@@ -767,6 +875,10 @@ mode_names:
         .ascii  "hop\0\0\0\0o"
         .ascii  "ipi\0\0\0\0i"
         .ascii  "half\0\0\0f"
+        .ascii  "one\0\0\0\0n"
+        .ascii  "gap\0\0\0\0g"
+        .ascii  "lag\0\0\0\0l"
+        .ascii  "burst\0\0b"
 file_name:
         .asciz  "opt/llcsched/mode"
         .equ    FILE_NAME_BYTES, . - file_name

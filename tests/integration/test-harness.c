@@ -70,6 +70,7 @@ static void test_modes(gconstpointer data)
         const char *name;
     } modes[] = {
         { 'h', "halt" }, { 'o', "hop" }, { 'i', "ipi" }, { 'f', "half" },
+        { 'n', "one" }, { 'g', "gap" }, { 'l', "lag" }, { 'b', "burst" },
         { 's', "spin" },
     };
     const char *accel = data;
