@@ -20,26 +20,6 @@
 #define NOBODY 65534
 #define FLOOD 64            /* letters sent at once */
 #define ALARM_SECONDS 120  /* longer than the harness's patience */
-#define TCG "tcg,thread=multi"
-
-typedef struct Platform {
-    const char *machine;
-    const char *accel;
-} Platform;
-
-static const Platform platforms[] = {
-    { "pc", "kvm" }, { "q35", "kvm" }, { "microvm", "kvm" },
-    { "pc", TCG }, { "q35", TCG }, { "microvm", TCG },
-};
-
-static bool skip_without_kvm(const char *accel)
-{
-    if (strcmp(accel, "kvm") == 0 && strcmp(vm_accel(0), "kvm") != 0) {
-        g_test_skip("/dev/kvm does not open");
-        return true;
-    }
-    return false;
-}
 
 static void assert_exit_code(int status, int code)
 {
@@ -49,10 +29,10 @@ static void assert_exit_code(int status, int code)
 
 static void test_platform(gconstpointer data)
 {
-    const Platform *platform = data;
+    const VmPlatform *platform = data;
     g_autoptr(Vm) vm = NULL;
 
-    if (skip_without_kvm(platform->accel)) {
+    if (vm_skip_without_kvm(platform->accel)) {
         return;
     }
     vm = vm_start(&(VmConfig) { .machine = platform->machine,
@@ -77,7 +57,7 @@ static void test_modes(gconstpointer data)
     g_autofree char *first = NULL;
     g_autoptr(Vm) vm = NULL;
 
-    if (skip_without_kvm(accel)) {
+    if (vm_skip_without_kvm(accel)) {
         return;
     }
     vm = vm_start(&(VmConfig) { .accel = accel, .smp = "3", .mode = "ipi" });
@@ -165,10 +145,10 @@ static void test_debug_exit(void)
  */
 static void test_hotplug(gconstpointer data)
 {
-    const Platform *platform = data;
+    const VmPlatform *platform = data;
     g_autoptr(Vm) vm = NULL;
 
-    if (skip_without_kvm(platform->accel)) {
+    if (vm_skip_without_kvm(platform->accel)) {
         return;
     }
     vm = vm_start(&(VmConfig) { .machine = platform->machine,
@@ -350,30 +330,14 @@ static const Death killed_with_daemon = {
 };
 static const Death dead_qemu = { .die = die_of_dead_qemu, .signal = SIGABRT };
 
-static void add_platform_tests(void)
-{
-    for (guint i = 0; i < G_N_ELEMENTS(platforms); i++) {
-        const Platform *platform = &platforms[i];
-        const char *accel = strcmp(platform->accel, "kvm") ? "tcg" : "kvm";
-        g_autofree char *lives = g_strdup_printf(
-            "/guest/every-vcpu-counts/%s/%s", platform->machine, accel);
-        g_autofree char *plugs = g_strdup_printf(
-            "/guest/plugged-cpu-starts-unplugged-one-goes/%s/%s",
-            platform->machine, accel);
-
-        g_test_add_data_func(lives, platform, test_platform);
-        if (strcmp(platform->machine, "microvm") != 0) {
-            g_test_add_data_func(plugs, platform, test_hotplug);
-        }
-    }
-}
-
 int main(int argc, char **argv)
 {
     vm_test_init(&argc, &argv);
-    add_platform_tests();
+    vm_add_platform_tests("/guest/every-vcpu-counts", test_platform, false);
+    vm_add_platform_tests("/guest/plugged-cpu-starts-unplugged-one-goes",
+                          test_hotplug, true);
     g_test_add_data_func("/guest/every-mode-counts/kvm", "kvm", test_modes);
-    g_test_add_data_func("/guest/every-mode-counts/tcg", TCG, test_modes);
+    g_test_add_data_func("/guest/every-mode-counts/tcg", VM_TCG, test_modes);
     g_test_add_func("/guest/flood-of-letters-starves-no-vcpu", test_flood);
     g_test_add_func("/guest/many-vcpus-with-sparse-ids", test_many);
     g_test_add_func("/guest/reset-starts-afresh", test_reset);

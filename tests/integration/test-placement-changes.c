@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#define TCG "tcg,thread=multi"
 
 static SchedHost host;
 
@@ -289,15 +288,6 @@ static void test_crowded(void)
 
 /* --- vCPUs come and go --- */
 
-typedef struct Platform {
-    const char *machine;
-    const char *accel;
-} Platform;
-
-static const Platform platforms[] = {
-    { "pc", "kvm" }, { "q35", "kvm" }, { "pc", TCG }, { "q35", TCG },
-};
-
 static void plug(Vm *vm, int socket)
 {
     vm_do(vm, "device_add",
@@ -341,13 +331,11 @@ static void assert_plugged_apart(Vm *vm, int index)
  */
 static void test_hotplug(gconstpointer data)
 {
-    const Platform *platform = data;
+    const VmPlatform *platform = data;
     g_autofree char *object = sched_object(&host, ",interval=100");
     g_autoptr(Vm) vm = NULL;
 
-    if (strcmp(platform->accel, "kvm") == 0 &&
-        strcmp(vm_accel(0), "kvm") != 0) {
-        g_test_skip("/dev/kvm does not open");
+    if (vm_skip_without_kvm(platform->accel)) {
         return;
     }
     vm = vm_start(&(VmConfig) { .machine = platform->machine,
@@ -490,14 +478,8 @@ static void test_event(void)
 
 static void add_hotplug_tests(void)
 {
-    for (guint i = 0; i < G_N_ELEMENTS(platforms); i++) {
-        const Platform *platform = &platforms[i];
-        g_autofree char *path = g_strdup_printf(
-            "/changes/plugged-vcpu-is-placed/%s/%s", platform->machine,
-            strcmp(platform->accel, "kvm") ? "tcg" : "kvm");
-
-        g_test_add_data_func(path, platform, test_hotplug);
-    }
+    vm_add_platform_tests("/changes/plugged-vcpu-is-placed", test_hotplug,
+                          true);
     g_test_add_func("/changes/plugged-vcpu-without-object-is-left-alone",
                     test_hotplug_without_object);
     g_test_add_func("/changes/plugging-goes-on-under-looks", test_plug_loop);

@@ -15,39 +15,19 @@
 #include <unistd.h>
 
 #define NOBODY 65534
-#define TCG "tcg,thread=multi"
 /* libvirt's default */
 #define SANDBOX "-sandbox on,obsolete=deny,elevateprivileges=deny," \
                 "spawn=deny,resourcecontrol=deny"
 
 static SchedHost host;
 
-typedef struct Platform {
-    const char *machine;
-    const char *accel;
-} Platform;
-
-static const Platform platforms[] = {
-    { "pc", "kvm" }, { "q35", "kvm" }, { "microvm", "kvm" },
-    { "pc", TCG }, { "q35", TCG }, { "microvm", TCG },
-};
-
-static bool skip_without_kvm(const char *accel)
-{
-    if (strcmp(accel, "kvm") == 0 && strcmp(vm_accel(0), "kvm") != 0) {
-        g_test_skip("/dev/kvm does not open");
-        return true;
-    }
-    return false;
-}
-
 static void test_two_groups(gconstpointer data)
 {
-    const Platform *platform = data;
+    const VmPlatform *platform = data;
     g_autofree char *object = sched_object(&host, "");
     g_autoptr(Vm) vm = NULL;
 
-    if (skip_without_kvm(platform->accel)) {
+    if (vm_skip_without_kvm(platform->accel)) {
         return;
     }
     vm = vm_start(&(VmConfig) { .machine = platform->machine,
@@ -269,25 +249,14 @@ static void test_refused(gconstpointer data)
     g_assert_nonnull(strstr(messages, refusal->named));
 }
 
-static void add_platform_tests(void)
-{
-    for (guint i = 0; i < G_N_ELEMENTS(platforms); i++) {
-        const Platform *platform = &platforms[i];
-        g_autofree char *path = g_strdup_printf(
-            "/placement/two-groups-on-two-llcs/%s/%s", platform->machine,
-            strcmp(platform->accel, "kvm") ? "tcg" : "kvm");
-
-        g_test_add_data_func(path, platform, test_two_groups);
-    }
-}
-
 int main(int argc, char **argv)
 {
     int ret;
 
     vm_test_init(&argc, &argv);
     sched_host_init(&host);
-    add_platform_tests();
+    vm_add_platform_tests("/placement/two-groups-on-two-llcs", test_two_groups,
+                          false);
     g_test_add_func("/placement/group-too-large-for-one-llc-gets-both",
                     test_one_group);
     g_test_add_func("/placement/inherited-mask-is-never-widened",

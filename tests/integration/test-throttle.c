@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define TCG "tcg,thread=multi"
 
 /* Two spinning vCPUs are gated for nine tenths of each period. */
 #define LIMITS "quota-us=2000,period-us=10000"
@@ -31,15 +30,6 @@ static SchedHost host;
 static int rounds(void)
 {
     return g_getenv("LLCSCHED_SOAK") ? 200 : 20;
-}
-
-static bool skipped(const char *accel)
-{
-    if (strcmp(accel, "kvm") == 0 && strcmp(vm_accel(0), "kvm") != 0) {
-        g_test_skip("/dev/kvm does not open");
-        return true;
-    }
-    return false;
 }
 
 static Vm *start_with(const char *accel, const char *smp, const char *more)
@@ -171,7 +161,7 @@ static void test_share(gconstpointer accel)
     g_autoptr(Vm) vm = NULL;
     double share = 0;
 
-    if (skipped(accel)) {
+    if (vm_skip_without_kvm(accel)) {
         return;
     }
     vm = start_with(accel, "2,sockets=2", "-object llcsched-group,id=g,"
@@ -260,7 +250,7 @@ static void test_loop(gconstpointer data)
     const LoopCase *c = data;
     g_autoptr(Vm) vm = NULL;
 
-    if (skipped(c->accel)) {
+    if (vm_skip_without_kvm(c->accel)) {
         return;
     }
     vm = start(c->accel);
@@ -294,7 +284,7 @@ static void test_hotplug(gconstpointer accel)
 {
     int vms = rounds() / 20;
 
-    if (skipped(accel)) {
+    if (vm_skip_without_kvm(accel)) {
         return;
     }
     for (int i = 0; i < vms; i++) {
@@ -370,7 +360,7 @@ static void test_commands_while_gated(gconstpointer accel)
     };
     g_autoptr(Vm) vm = NULL;
 
-    if (skipped(accel)) {
+    if (vm_skip_without_kvm(accel)) {
         return;
     }
     vm = start(accel);
@@ -393,7 +383,7 @@ static void test_unplug_while_gated(gconstpointer accel)
 {
     g_autoptr(Vm) vm = NULL;
 
-    if (skipped(accel)) {
+    if (vm_skip_without_kvm(accel)) {
         return;
     }
     vm = start_with(accel, "1,sockets=21,maxcpus=21",
@@ -450,7 +440,7 @@ static void test_migration(gconstpointer accel)
 {
     Vm *vm, *to;
 
-    if (skipped(accel)) {
+    if (vm_skip_without_kvm(accel)) {
         return;
     }
     vm = start(accel);
@@ -477,7 +467,7 @@ static void test_debugger(gconstpointer accel)
     g_autoptr(Vm) vm = NULL;
     g_autoptr(Rsp) rsp = NULL;
 
-    if (skipped(accel)) {
+    if (vm_skip_without_kvm(accel)) {
         return;
     }
     vm = start_with(accel, "2,sockets=2", args);
@@ -539,7 +529,7 @@ static void test_end(gconstpointer data)
 {
     const LoopCase *c = data;
 
-    if (skipped(c->accel)) {
+    if (vm_skip_without_kvm(c->accel)) {
         return;
     }
     for (int i = 0; i < rounds(); i++) {
@@ -595,7 +585,7 @@ static void add_loops(const char *accel, const char *name, const Loop *list,
 int main(int argc, char **argv)
 {
     static const char *const accels[][2] = {
-        { "kvm", "kvm" }, { TCG, "tcg" },
+        { "kvm", "kvm" }, { VM_TCG, "tcg" },
     };
     int ret;
 

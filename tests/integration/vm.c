@@ -68,13 +68,41 @@ const char *vm_accel(uid_t uid)
     }
     fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
     if (fd < 0) {
-        return "tcg,thread=multi";
+        return VM_TCG;
     }
     close(fd);
     if (uid && (stat("/dev/kvm", &st) < 0 || (st.st_mode & 06) != 06)) {
-        return "tcg,thread=multi";
+        return VM_TCG;
     }
     return "kvm";
+}
+
+bool vm_skip_without_kvm(const char *accel)
+{
+    if (strcmp(accel, "kvm") == 0 && strcmp(vm_accel(0), "kvm") != 0) {
+        g_test_skip("/dev/kvm does not open");
+        return true;
+    }
+    return false;
+}
+
+void vm_add_platform_tests(const char *prefix, GTestDataFunc test, bool plugs)
+{
+    static const VmPlatform platforms[] = {
+        { "pc", "kvm" }, { "q35", "kvm" }, { "microvm", "kvm" },
+        { "pc", VM_TCG }, { "q35", VM_TCG }, { "microvm", VM_TCG },
+    };
+
+    for (guint i = 0; i < G_N_ELEMENTS(platforms); i++) {
+        const VmPlatform *platform = &platforms[i];
+        g_autofree char *path = g_strdup_printf(
+            "%s/%s/%s", prefix, platform->machine,
+            strcmp(platform->accel, "kvm") ? "tcg" : "kvm");
+
+        if (!plugs || strcmp(platform->machine, "microvm") != 0) {
+            g_test_add_data_func(path, platform, test);
+        }
+    }
 }
 
 gint64 vm_deadline(void)

@@ -39,11 +39,26 @@ typedef struct VmConfig {
  */
 void vm_test_init(int *argc, char ***argv);
 
-/*
- * "kvm" where @uid may open /dev/kvm, else "tcg,thread=multi"; LLCSCHED_ACCEL
- * overrides it.
- */
+/* The accelerator of tests that need no hardware. */
+#define VM_TCG "tcg,thread=multi"
+
+/* "kvm" where @uid may open /dev/kvm, else VM_TCG; LLCSCHED_ACCEL overrides. */
 const char *vm_accel(uid_t uid);
+
+/* If @accel is "kvm" and does not work here: skip the test, and true. */
+bool vm_skip_without_kvm(const char *accel);
+
+/* A machine that tests start, with each accelerator. */
+typedef struct VmPlatform {
+    const char *machine;
+    const char *accel;
+} VmPlatform;
+
+/*
+ * Add @test, whose data is a VmPlatform, as PREFIX/MACHINE/ACCEL for each of
+ * pc, q35 and, unless @plugs, microvm, which cannot plug vCPUs.
+ */
+void vm_add_platform_tests(const char *prefix, GTestDataFunc test, bool plugs);
 
 /*
  * Start QEMU and wait until QMP answers (and, without @paused, no longer: see

@@ -565,11 +565,6 @@ static void test_start_refused(const void *opaque)
     assert_start_refused(c->args, c->words);
 }
 
-typedef struct TestCase {
-    const char *name;
-    void (*test)(void);
-} TestCase;
-
 static const TestCase tests[] = {
     { "life/refused-groups-leave-nothing", test_refused_groups_leave_nothing },
     { "life/needs-an-llcsched-object", test_groups_need_an_llcsched_object },
@@ -600,17 +595,9 @@ static const TestCase tests[] = {
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    for (int i = 0; i < ARRAY_SIZE(tests); i++) {
-        g_autofree char *path = g_strdup_printf("/llcsched-group/%s",
-                                                tests[i].name);
-
-        qtest_add_func(path, tests[i].test);
-    }
-    for (int i = 0; i < ARRAY_SIZE(refused_starts); i++) {
-        g_autofree char *path = g_strdup_printf("/llcsched-group/refused/%s",
-                                                refused_starts[i].name);
-
-        qtest_add_data_func(path, &refused_starts[i], test_start_refused);
-    }
+    add_tests("llcsched-group", tests, ARRAY_SIZE(tests));
+    add_data_tests("llcsched-group/refused", refused_starts,
+                   ARRAY_SIZE(refused_starts), sizeof(refused_starts[0]),
+                   test_start_refused);
     return g_test_run();
 }

@@ -596,11 +596,6 @@ static void test_second_event_in_a_second_is_held_back(void)
     qtest_quit(qts);
 }
 
-typedef struct TestCase {
-    const char *name;
-    void (*test)(void);
-} TestCase;
-
 static const TestCase tests[] = {
     { "host/cpus-that-go-offline-are-left",
       test_cpus_that_go_offline_are_left },
@@ -647,16 +642,9 @@ static const TestCase tests[] = {
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    for (int i = 0; i < ARRAY_SIZE(tests); i++) {
-        g_autofree char *path = g_strdup_printf("/llcsched/%s", tests[i].name);
-
-        qtest_add_func(path, tests[i].test);
-    }
-    for (int i = 0; i < ARRAY_SIZE(plan_cases); i++) {
-        g_autofree char *path = g_strdup_printf("/llcsched/plan/%s",
-                                                plan_cases[i].name);
-
-        qtest_add_data_func(path, &plan_cases[i], test_plan);
-    }
+    add_tests("llcsched", tests, ARRAY_SIZE(tests));
+    add_data_tests("llcsched/plan", plan_cases,
+                   ARRAY_SIZE(plan_cases), sizeof(plan_cases[0]),
+                   test_plan);
     return g_test_run();
 }

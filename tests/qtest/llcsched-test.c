@@ -692,11 +692,6 @@ static void test_plug_after_object_del_does_no_harm(void)
     qtest_quit(qts);
 }
 
-typedef struct TestCase {
-    const char *name;
-    void (*test)(void);
-} TestCase;
-
 static const TestCase tests[] = {
     { "commands/without-an-object", test_commands_without_an_object },
     { "commands/nothing-is-placed-before-the-vm-runs",
@@ -747,16 +742,9 @@ static const TestCase tests[] = {
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    for (int i = 0; i < ARRAY_SIZE(tests); i++) {
-        g_autofree char *path = g_strdup_printf("/llcsched/%s", tests[i].name);
-
-        qtest_add_func(path, tests[i].test);
-    }
-    for (int i = 0; i < ARRAY_SIZE(refused_cases); i++) {
-        g_autofree char *path = g_strdup_printf("/llcsched/refused/%s",
-                                                refused_cases[i].name);
-
-        qtest_add_data_func(path, &refused_cases[i], test_refused);
-    }
+    add_tests("llcsched", tests, ARRAY_SIZE(tests));
+    add_data_tests("llcsched/refused", refused_cases,
+                   ARRAY_SIZE(refused_cases), sizeof(refused_cases[0]),
+                   test_refused);
     return g_test_run();
 }

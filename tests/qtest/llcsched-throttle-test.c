@@ -754,11 +754,6 @@ static void test_deleted_group_is_told_of_no_more(void)
     qtest_quit(qts);
 }
 
-typedef struct TestCase {
-    const char *name;
-    void (*test)(void);
-} TestCase;
-
 static const TestCase tests[] = {
     { "counters/of-a-spinner", test_counters_of_a_spinner },
     { "counters/ancestor-throttles-all-below",
@@ -800,24 +795,12 @@ static const TestCase tests[] = {
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    for (int i = 0; i < ARRAY_SIZE(share_cases); i++) {
-        g_autofree char *path = g_strdup_printf("/llcsched-throttle/share/%s",
-                                                share_cases[i].name);
-
-        qtest_add_data_func(path, &share_cases[i], test_share);
-    }
-    for (int i = 0; i < ARRAY_SIZE(tests); i++) {
-        g_autofree char *path = g_strdup_printf("/llcsched-throttle/%s",
-                                                tests[i].name);
-
-        qtest_add_func(path, tests[i].test);
-    }
-    for (int i = 0; i < ARRAY_SIZE(end_cases); i++) {
-        g_autofree char *path = g_strdup_printf(
-            "/llcsched-throttle/event/begins-and-ends-when-it-%s",
-            end_cases[i].name);
-
-        qtest_add_data_func(path, &end_cases[i], test_event_begins_and_ends);
-    }
+    add_data_tests("llcsched-throttle/share", share_cases,
+                   ARRAY_SIZE(share_cases), sizeof(share_cases[0]),
+                   test_share);
+    add_tests("llcsched-throttle", tests, ARRAY_SIZE(tests));
+    add_data_tests("llcsched-throttle/event/begins-and-ends-when-it", end_cases,
+                   ARRAY_SIZE(end_cases), sizeof(end_cases[0]),
+                   test_event_begins_and_ends);
     return g_test_run();
 }

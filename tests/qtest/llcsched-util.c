@@ -344,3 +344,24 @@ void wait_for_vcpus(QTestState *qts, int n)
         g_assert_cmpint(g_get_monotonic_time(), <, end);
     }
 }
+
+void add_tests(const char *suite, const TestCase *tests, int n)
+{
+    for (int i = 0; i < n; i++) {
+        g_autofree char *path = g_strdup_printf("/%s/%s", suite,
+                                                tests[i].name);
+
+        qtest_add_func(path, tests[i].test);
+    }
+}
+
+void add_data_tests(const char *suite, const void *cases, int n, size_t size,
+                    void (*test)(const void *data))
+{
+    for (int i = 0; i < n; i++) {
+        const char *const *name = cases + i * size;
+        g_autofree char *path = g_strdup_printf("/%s/%s", suite, *name);
+
+        qtest_add_data_func(path, name, test);
+    }
+}

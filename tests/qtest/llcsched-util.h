@@ -87,6 +87,21 @@ bool group_bool(QTestState *qts, const char *id, const char *field);
 /* NULL: the member is absent. */
 char *group_text(QTestState *qts, const char *id, const char *field);
 
+/* A test, and what follows "/SUITE/" in its path. */
+typedef struct TestCase {
+    const char *name;
+    void (*test)(void);
+} TestCase;
+
+void add_tests(const char *suite, const TestCase *tests, int n);
+
+/*
+ * Add @test for each of the @n elements of an array, which are @size bytes
+ * long and start with their name, a const char *.
+ */
+void add_data_tests(const char *suite, const void *cases, int n, size_t size,
+                    void (*test)(const void *data));
+
 /* Plug a vCPU, and wait until @n are there, and placed. */
 void plug(QTestState *qts, int socket, int core);
 void wait_for_vcpus(QTestState *qts, int n);
