@@ -14,6 +14,7 @@
 #include "qemu/uuid.h"
 #include "qom/object_interfaces.h"
 #include "hw/sched/host-affinity.h"
+#include "hw/sched/host-slice.h"
 #include "hw/sched/placement-seed.h"
 #include "system/cpu-timers.h"
 #include "system/kvm.h"
@@ -136,10 +137,14 @@ static void llcsched_machine_done(Notifier *notifier, void *data)
 
 /*
  * The thread that looks.  It polls nothing: a look a second is no reason to
- * spin.  Under qtest the test's clock turns looks in the main loop.
+ * spin.  Short slices let it run soon beside spinning vCPUs; without them its
+ * looks are late, and are counted so.  Under qtest the test's clock turns looks
+ * in the main loop.
  */
 static bool llcsched_start_thread(Llcsched *s, Error **errp)
 {
+    int ret;
+
     if (qtest_enabled()) {
         s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, llcsched_timer, s);
         return true;
@@ -150,6 +155,8 @@ static bool llcsched_start_thread(Llcsched *s, Error **errp)
         return false;
     }
     object_property_set_int(OBJECT(s->thread), "poll-max-ns", 0, &error_abort);
+    ret = host_slice_set(s->thread->thread_id, HOST_SLICE_NS_MIN);
+    trace_llcsched_slice(s->id, s->thread->thread_id, ret);
     s->timer = aio_timer_new(iothread_get_aio_context(s->thread),
                              QEMU_CLOCK_REALTIME, SCALE_NS,
                              llcsched_timer, s);
