@@ -29,6 +29,9 @@
         .equ    HOTPLUG, VARS + 0x10    /* port of the CPU hot-plug registers */
         .equ    JOB_ROUNDS, VARS + 0x14 /* of "burst"; written from outside */
         .equ    IDTR, VARS + 0x18
+        .equ    STEAL_WANTED, VARS + 0x20 /* 0: no steal clocks */
+        .equ    STEAL_LOW, VARS + 0x24  /* for the register of all; 0: each */
+        .equ    STEAL_HIGH, VARS + 0x28 /* vCPU has a record of its own */
         .equ    BUFFER, VARS + 0x40     /* one fw_cfg directory entry */
         .equ    SLOTS, 0x10000          /* one for each APIC id */
         .equ    STACKS, 0x20000
@@ -38,6 +41,8 @@
         .equ    RAM_END, STACKS + (MAX_IDS << STACK_SHIFT)
         .equ    HISTOGRAMS, 0x40000     /* one for each APIC id, see note_gap */
         .equ    HISTOGRAM_SHIFT, 9
+        .equ    STEALS, 0x60000         /* one record for each APIC id */
+        .equ    STEAL_SHIFT, 6
 
 /* A slot: what one vCPU counts and knows. A cache line, so that counting is
  * not sharing. */
@@ -92,6 +97,16 @@
         .equ    E_SIZE, 0
         .equ    E_KEY, 4
         .equ    E_NAME, 8
+        .equ    FILE_BYTES, 16          /* of a file that are read */
+
+/* KVM's steal clock, Documentation/virt/kvm/x86/msr.rst in Linux */
+        .equ    CPUID_KVM, 0x40000000
+        .equ    CPUID_KVM_FEATURES, 0x40000001
+        .equ    KVM_SIGNATURE, 0x4b4d564b /* "KVMK" */
+        .equ    KVM_STEAL_TIME, 1 << 5
+        .equ    MSR_STEAL_TIME, 0x4b564d03
+        .equ    STEAL_NS, 0
+        .equ    STEAL_VERSION, 8        /* odd while it is written */
 
 /* CPU hot-plug registers, docs/specs/acpi_cpu_hotplug.rst in QEMU */
         .equ    HP_SELECT, 0
@@ -191,6 +206,7 @@ start_boot:
         call    build_idt
         call    find_hotplug_port
         call    read_mode
+        call    read_steal
         call    init_cpu
         mov     $text_starting, %esi
         call    print_text
@@ -216,7 +232,46 @@ init_cpu:
         mov     APIC_ID, %eax
         shr     $24, %eax
         mov     %eax, S_ID(%ebx)
+        call    enable_steal
         movl    $1, S_PRESENT(%ebx)
+        ret
+
+/* Where the hypervisor has steal clocks and the fw_cfg file asks for them. In:
+ * %ebx. */
+enable_steal:
+        push    %ebx
+        cmpl    $0, STEAL_WANTED
+        je      2f
+        mov     $CPUID_KVM, %eax
+        cpuid
+        cmp     $KVM_SIGNATURE, %ebx
+        jne     2f
+        mov     $CPUID_KVM_FEATURES, %eax
+        cpuid
+        test    $KVM_STEAL_TIME, %eax
+        jz      2f
+        mov     (%esp), %esi
+        call    find_record
+        mov     %edi, %ebx
+        xor     %eax, %eax
+        mov     $(1 << STEAL_SHIFT) / 4, %ecx
+        rep     stosl
+        mov     STEAL_LOW, %eax
+        mov     STEAL_HIGH, %edx
+        mov     %eax, %ecx
+        or      %edx, %ecx
+        jnz     1f
+        lea     1(%ebx), %eax           /* enabled */
+1:      mov     $MSR_STEAL_TIME, %ecx
+        wrmsr
+2:      pop     %ebx
+        ret
+
+/* In: %esi = slot. Out: %edi = its steal record. */
+find_record:
+        mov     S_ID(%esi), %edi
+        shl     $STEAL_SHIFT, %edi
+        add     $STEALS, %edi
         ret
 
 build_idt:
@@ -504,6 +559,8 @@ do_command:
         je      hotplug
         cmp     $'t', %al
         je      report_ticks
+        cmp     $'e', %al
+        je      report_steal
         xor     %ecx, %ecx
 1:      cmp     mode_names + 7(, %ecx, 8), %al
         je      set_mode
@@ -669,8 +726,11 @@ fw_cfg_read:
         rep     insb
         ret
 
-/* The mode from the fw_cfg file, if there is one; else spin. */
-read_mode:
+/* In: %eax = name of a fw_cfg file, %edx = its bytes with the zero. Out: ZF set
+ * if there is one, BUFFER = the beginning of it, filled up with zeros. */
+read_file:
+        push    %edx
+        push    %eax
         mov     $FW_CFG_DIRECTORY, %eax
         call    fw_cfg_select
         mov     $BUFFER, %edi
@@ -679,32 +739,69 @@ read_mode:
         mov     BUFFER, %ebp
         bswap   %ebp                    /* number of files */
 1:      sub     $1, %ebp
-        jc      2f
+        jc      3f                      /* ZF clear */
         mov     $BUFFER, %edi
         mov     $ENTRY_BYTES, %ecx
         call    fw_cfg_read
         mov     $BUFFER + E_NAME, %esi
-        mov     $file_name, %edi
-        mov     $FILE_NAME_BYTES, %ecx
+        mov     (%esp), %edi
+        mov     4(%esp), %ecx
         repe    cmpsb
         jne     1b
-        jmp     read_mode_file
-2:      ret
-
-/* In: BUFFER = its directory entry. */
-read_mode_file:
-        mov     BUFFER + E_SIZE, %ecx
-        bswap   %ecx
-        cmp     $7, %ecx
-        jbe     1f
-        mov     $7, %ecx
-1:      mov     BUFFER + E_KEY, %ax
+        mov     BUFFER + E_SIZE, %edx
+        bswap   %edx
+        cmp     $FILE_BYTES, %edx
+        jbe     2f
+        mov     $FILE_BYTES, %edx
+2:      mov     %edx, %ebp
+        mov     BUFFER + E_KEY, %ax
         xchg    %al, %ah
         call    fw_cfg_select
-        movl    $0, BUFFER
-        movl    $0, BUFFER + 4
+        xor     %eax, %eax
         mov     $BUFFER, %edi
+        mov     $FILE_BYTES / 4 + 1, %ecx
+        rep     stosl
+        mov     $BUFFER, %edi
+        mov     %ebp, %ecx
         call    fw_cfg_read
+        cmp     %eax, %eax              /* ZF set */
+3:      lea     8(%esp), %esp
+        ret
+
+/* What goes into the steal register, in hex digits; without any, the vCPU's
+ * own record. */
+read_steal:
+        mov     $steal_file, %eax
+        mov     $STEAL_FILE_BYTES, %edx
+        call    read_file
+        jne     3f
+        movl    $1, STEAL_WANTED
+        mov     $BUFFER, %esi
+        xor     %ecx, %ecx
+        xor     %edx, %edx
+        xor     %eax, %eax
+1:      lodsb
+        sub     $'0', %al
+        cmp     $9, %al
+        jbe     2f
+        sub     $'a' - '0', %al
+        cmp     $5, %al
+        ja      3f
+        add     $10, %al
+2:      shld    $4, %ecx, %edx
+        shl     $4, %ecx
+        or      %eax, %ecx
+        mov     %ecx, STEAL_LOW
+        mov     %edx, STEAL_HIGH
+        jmp     1b
+3:      ret
+
+/* The mode from the fw_cfg file, if there is one; else spin. */
+read_mode:
+        mov     $mode_file, %eax
+        mov     $MODE_FILE_BYTES, %edx
+        call    read_file
+        jne     5f
         xor     %ecx, %ecx
 2:      mov     mode_names + 4(, %ecx, 8), %edx
         and     $0xffffff, %edx         /* without the letter */
@@ -722,7 +819,7 @@ read_mode_file:
         call    print_text
         jmp     print_newline
 4:      mov     %ecx, MODE
-        ret
+5:      ret
 
 /* The port of the CPU hot-plug registers, by the PCI host bridge. */
 find_hotplug_port:
@@ -808,6 +905,17 @@ report_mode:
 report_ticks:
         movl    $TICKS_PER_SECOND, COUNTDOWN
         mov     $text_ticks, %esi
+        mov     $slot_ticks, %ebp
+        call    report_slots
+        movl    $ICR_OTHERS | ICR_FIXED | VECTOR_WAKE, APIC_ICR
+        ret
+
+/* "llcsched-guest: steal A B C", in ns */
+report_steal:
+        mov     $text_steal, %esi
+        mov     $slot_steal, %ebp
+/* In: %esi = text, %ebp = routine, from slot %esi to number %edx:%eax. */
+report_slots:
         call    print_text
         mov     $SLOTS, %esi
         mov     $MAX_IDS, %ecx
@@ -815,23 +923,49 @@ report_ticks:
         je      2f
         mov     $' ', %al
         call    print_char
-        mov     S_COUNT(%esi), %eax
-        call    print_number
+        call    *%ebp
+        call    print_long
 2:      add     $SLOT_BYTES, %esi
         loop    1b
-        movl    $ICR_OTHERS | ICR_FIXED | VECTOR_WAKE, APIC_ICR
         jmp     print_newline
 
-/* In: %eax. Keeps %ecx, %esi. */
+slot_ticks:
+        mov     S_COUNT(%esi), %eax
+        xor     %edx, %edx
+        ret
+
+/* Again, if it was being written. */
+slot_steal:
+        call    find_record
+        push    %ebx
+1:      mov     STEAL_VERSION(%edi), %ebx
+        mov     STEAL_NS(%edi), %eax
+        mov     STEAL_NS + 4(%edi), %edx
+        test    $1, %bl
+        jnz     1b
+        cmp     %ebx, STEAL_VERSION(%edi)
+        jne     1b
+        pop     %ebx
+        ret
+
+/* In: %eax, or %edx:%eax. Keeps %ebx, %ecx, %esi, %ebp. */
 print_number:
+        xor     %edx, %edx
+print_long:
+        push    %ebx
         push    %ecx
         mov     $10, %ecx
         push    $0                      /* marks the end of the digits */
-1:      xor     %edx, %edx
+1:      mov     %eax, %ebx
+        mov     %edx, %eax
+        xor     %edx, %edx
+        div     %ecx
+        xchg    %eax, %ebx              /* the high half is divided */
         div     %ecx
         add     $'0', %edx
         push    %edx
-        test    %eax, %eax
+        mov     %ebx, %edx
+        or      %eax, %ebx
         jnz     1b
 2:      pop     %eax
         test    %eax, %eax
@@ -839,6 +973,7 @@ print_number:
         call    print_char
         jmp     2b
 3:      pop     %ecx
+        pop     %ebx
         ret
 
 /* In: %esi, ended by a zero. */
@@ -879,9 +1014,12 @@ mode_names:
         .ascii  "gap\0\0\0\0g"
         .ascii  "lag\0\0\0\0l"
         .ascii  "burst\0\0b"
-file_name:
+mode_file:
         .asciz  "opt/llcsched/mode"
-        .equ    FILE_NAME_BYTES, . - file_name
+        .equ    MODE_FILE_BYTES, . - mode_file
+steal_file:
+        .asciz  "opt/llcsched/steal"
+        .equ    STEAL_FILE_BYTES, . - steal_file
 text_starting:
         .asciz  "llcsched-guest: starting "
 text_up:
@@ -892,6 +1030,8 @@ text_mode:
         .asciz  "llcsched-guest: mode "
 text_ticks:
         .asciz  "llcsched-guest: ticks"
+text_steal:
+        .asciz  "llcsched-guest: steal"
 text_bad_mode:
         .asciz  "llcsched-guest: unknown mode, so spin: "
 
