@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 BUILD := $(or $(LLCSCHED_BUILD),build)
 
-.PHONY: build tools run check soak bench lab install clean
+.PHONY: build tools run check soak bench bench-throttle lab install clean
 
 build: tools
 	@scripts/fetch-qemu
@@ -26,6 +26,10 @@ soak: build
 
 bench: build
 	@scripts/bench
+
+# ROWS="NAME..." measures some of it
+bench-throttle: build
+	@scripts/bench throttle $(ROWS)
 
 # LAB="HOST [TEST...]" runs some of it
 lab: build

@@ -34,7 +34,8 @@ void bench_fail(const char *format, ...)
     exit(1);
 }
 
-void bench_init(Bench *bench, int *argc, char ***argv)
+void bench_init_more(Bench *bench, int *argc, char ***argv,
+                     const GOptionEntry *more)
 {
     g_autofree char *path = NULL;
     g_autoptr(GError) err = NULL;
@@ -49,11 +50,11 @@ void bench_init(Bench *bench, int *argc, char ***argv)
     };
 
     g_option_context_add_main_entries(context, entries, NULL);
+    if (more) {
+        g_option_context_add_main_entries(context, more, NULL);
+    }
     if (!g_option_context_parse(context, argc, argv, &err)) {
         bench_fail("%s", err->message);
-    }
-    if (*argc > 1) {
-        bench_fail("takes options only, see --help");
     }
     if (seconds < BENCH_SECONDS_MIN || seconds > BENCH_SECONDS_MAX) {
         bench_fail("--seconds takes %d to %d, not %d", BENCH_SECONDS_MIN,
@@ -63,6 +64,14 @@ void bench_init(Bench *bench, int *argc, char ***argv)
     bench->csv = path ? fopen(path, "a") : stdout;
     if (!bench->csv) {
         bench_fail("the file of --csv cannot be written");
+    }
+}
+
+void bench_init(Bench *bench, int *argc, char ***argv)
+{
+    bench_init_more(bench, argc, argv, NULL);
+    if (*argc > 1) {
+        bench_fail("takes options only, see --help");
     }
 }
 
@@ -124,10 +133,14 @@ static void write_bound(FILE *csv, double bound)
     }
 }
 
-static bool is_met(const BenchBound *bound, double median, double high)
+static bool is_met(const BenchBound *bound, double median,
+                   const StatsInterval *interval)
 {
     return (!bound->median || median <= bound->median) &&
-           (!bound->high || high <= bound->high);
+           (!bound->high || interval->high <= bound->high) &&
+           (!bound->least || median >= bound->least) &&
+           (!bound->around || (interval->low <= bound->around &&
+                               bound->around <= interval->high));
 }
 
 void bench_row(const Bench *bench, const char *name, const char *unit,
@@ -140,13 +153,17 @@ void bench_row(const Bench *bench, const char *name, const char *unit,
     StatsInterval interval = stats_median_interval(data, n, INTERVAL_ROUNDS,
                                                    INTERVAL_SEED);
 
-    fprintf(bench->csv, "%s,%s,%d,%.6g,%.6g,%.6g,%.6g,%.6g", name, unit, n,
-            median, stats_percentile(data, n, 10),
-            stats_percentile(data, n, 90), interval.low, interval.high);
+    fprintf(bench->csv, "%s,%s,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g", name,
+            unit, n, stats_percentile(data, n, 0),
+            stats_percentile(data, n, 10), median,
+            stats_percentile(data, n, 90), stats_percentile(data, n, 100),
+            interval.low, interval.high);
     write_bound(bench->csv, limits.median);
     write_bound(bench->csv, limits.high);
+    write_bound(bench->csv, limits.least);
+    write_bound(bench->csv, limits.around);
     fprintf(bench->csv, ",%s\n", !bound ? "" :
-            is_met(&limits, median, interval.high) ? "yes" : "no");
+            is_met(&limits, median, &interval) ? "yes" : "no");
     fflush(bench->csv);
 }
 

@@ -28,6 +28,10 @@ typedef struct Bench {
  * --seconds N from the command line; end the program on bad values.
  */
 void bench_init(Bench *bench, int *argc, char ***argv);
+
+/* The same with @more options, and what is no option is left in @argv. */
+void bench_init_more(Bench *bench, int *argc, char ***argv,
+                     const GOptionEntry *more);
 void bench_clear(Bench *bench);
 
 /* A line about what goes on, for people who wait. */
@@ -48,6 +52,8 @@ void G_NORETURN bench_fail(const char *format, ...) G_GNUC_PRINTF(1, 2);
 typedef struct BenchBound {
     double median;      /* the median must not be above */
     double high;        /* nor the upper end of its 95 % interval above this */
+    double least;       /* the median must not be below */
+    double around;      /* must be within the interval */
 } BenchBound;
 
 /*

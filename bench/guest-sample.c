@@ -41,8 +41,8 @@ static void create_memory(GuestVm *guest)
         ftruncate(guest->memory_fd, MEMORY_BYTES) < 0) {
         bench_fail("memory for a guest: %s", g_strerror(errno));
     }
-    memory = mmap(NULL, MEMORY_BYTES, PROT_READ, MAP_SHARED, guest->memory_fd,
-                  0);
+    memory = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+                  guest->memory_fd, 0);
     if (memory == MAP_FAILED) {
         bench_fail("memory of the guest: %s", g_strerror(errno));
     }
@@ -174,12 +174,22 @@ VcpuSample guest_vm_sample_vcpu(const GuestVm *guest, int vcpu)
     }
 }
 
-static uint64_t vcpus_run_ns(const GuestVm *guest)
+uint64_t guest_vm_vcpus_ns(const GuestVm *guest)
 {
     uint64_t sum = 0;
 
     for (int i = 0; i < guest->n_vcpus; i++) {
         sum += read_run_ns(guest, i);
+    }
+    return sum;
+}
+
+uint64_t guest_vm_count(const GuestVm *guest)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < guest->n_vcpus; i++) {
+        sum += read_count(guest, i);
     }
     return sum;
 }
@@ -193,13 +203,13 @@ uint64_t guest_vm_others_ns(const GuestVm *guest)
     struct timespec ts;
     uint64_t before, after;
 
-    after = vcpus_run_ns(guest);
+    after = guest_vm_vcpus_ns(guest);
     do {
         before = after;
         if (clock_gettime(guest->clock, &ts) < 0) {
             bench_fail("QEMU's CPU clock: %s", g_strerror(errno));
         }
-        after = vcpus_run_ns(guest);
+        after = guest_vm_vcpus_ns(guest);
     } while (before != after);
     return ts.tv_sec * 1000000000ull + ts.tv_nsec - before;
 }

@@ -20,7 +20,7 @@
 typedef struct GuestVm {
     Vm *vm;
     int memory_fd;
-    const volatile uint32_t *memory; /* volatile: the guest writes it */
+    volatile uint32_t *memory;      /* volatile: the guest writes it */
     int n_vcpus;
     int *schedstats;    /* descriptors, one per vCPU thread */
     clockid_t clock;    /* CPU time of the process, threads that ended too */
@@ -43,6 +43,15 @@ typedef struct VcpuSample {
  * apart: this waits until it just has, and so for up to that long.
  */
 VcpuSample guest_vm_sample_vcpu(const GuestVm *guest, int vcpu);
+
+/*
+ * The CPU time of the vCPUs, ns: of those that run, up to the last tick.
+ * Cheap.
+ */
+uint64_t guest_vm_vcpus_ns(const GuestVm *guest);
+
+/* The sum of their counters: changes as long as any of them runs. */
+uint64_t guest_vm_count(const GuestVm *guest);
 
 /* The CPU time of all threads but the vCPUs, ns. */
 uint64_t guest_vm_others_ns(const GuestVm *guest);

@@ -1,0 +1,115 @@
+/*
+ * The kernel's CPU quota and llcsched's, on the vCPUs of the same QEMU
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "throttle.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    ThrottleRow *measure;
+    const char *what;
+} rows[] = {
+    { "share", throttle_share_quiet, "how exactly a quota is kept" },
+};
+
+/* True if @name is to be measured: it was named, or none was. */
+static bool is_wanted(const char *name, char **names)
+{
+    return !*names || g_strv_contains((const char *const *)names, name);
+}
+
+static void check_names(char **names)
+{
+    g_autoptr(GString) known = g_string_new("");
+
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_string_append_printf(known, " %s", rows[i].name);
+    }
+    for (char **name = names; *name; name++) {
+        g_autofree char *word = g_strdup_printf("%s ", *name);
+        g_autofree char *words = g_strdup_printf("%s ", known->str);
+
+        if (!strstr(words, word)) {
+            bench_fail("there is no row '%s': choose from%s", *name,
+                       known->str);
+        }
+    }
+}
+
+static void open_tree(Throttle *throttle, const char *note)
+{
+    g_autoptr(GError) err = NULL;
+
+    throttle->tree = cgroup_tree_new(&err);
+    if (!throttle->tree) {
+        bench_say("the kernel's quota is skipped: %s", err->message);
+        throttle->skipped++;
+        return;
+    }
+    /* for whoever has to clean up after us, if we cannot */
+    if (note && !g_file_set_contents(note, cgroup_tree_path(throttle->tree),
+                                     -1, &err)) {
+        bench_fail("%s", err->message);
+    }
+}
+
+static void measure_rows(Throttle *throttle, char **names)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
+        if (is_wanted(rows[i].name, names)) {
+            bench_say("%s: %s", rows[i].name, rows[i].what);
+            rows[i].measure(throttle, rows[i].name);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_autofree char *path = NULL;
+    g_autofree char *note = NULL;
+    Throttle throttle = { .rounds = THROTTLE_ROUNDS_DEFAULT };
+    g_auto(GStrv) names = NULL;
+    const GOptionEntry more[] = {
+        { "samples", 0, 0, G_OPTION_ARG_FILENAME, &path,
+          "Add every value to FILE", "FILE" },
+        { "cgroup-note", 0, 0, G_OPTION_ARG_FILENAME, &note,
+          "Write to FILE which cgroup is made", "FILE" },
+        { "rounds", 0, 0, G_OPTION_ARG_INT, &throttle.rounds,
+          "Measure each side N times", "N" },
+        { NULL }
+    };
+    FILE *csv;
+
+    bench_init_more(&throttle.bench, &argc, &argv, more);
+    names = g_strdupv(argv + 1);
+    check_names(names);
+    if (throttle.rounds < 1 || throttle.rounds > 1000) {
+        bench_fail("--rounds takes 1 to 1000, not %d", throttle.rounds);
+    }
+    csv = path ? fopen(path, "a") : fopen("/dev/null", "w");
+    if (!csv) {
+        bench_fail("the file of --samples cannot be written");
+    }
+    argc = 1;
+    argv[1] = NULL;
+    vm_test_init(&argc, &argv);
+    bench_come_first();
+    throttle.samples = samples_new(csv);
+    throttle.window_ms = MAX(1000, throttle.bench.seconds * 1000 /
+                             throttle.rounds);
+    open_tree(&throttle, note);
+    measure_rows(&throttle, names);
+    cgroup_tree_free(throttle.tree);
+    samples_free(throttle.samples);
+    if (fclose(csv)) {
+        bench_fail("the values could not be written");
+    }
+    bench_clear(&throttle.bench);
+    return 0;
+}

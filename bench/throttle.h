@@ -1,0 +1,75 @@
+/*
+ * The parts of bench-throttle: the kernel's CPU quota and llcsched's
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#ifndef BENCH_THROTTLE_H
+#define BENCH_THROTTLE_H
+
+#include "bench.h"
+#include "guest-sample.h"
+#include "limiter.h"
+#include "samples.h"
+
+/* Pairs of windows, the two of a pair in turns the first. */
+#define THROTTLE_ROUNDS_DEFAULT 10
+
+typedef struct Throttle {
+    Bench bench;            /* the summary */
+    Samples *samples;       /* everything */
+    CgroupTree *tree;       /* NULL: no kernel to compare with */
+    int rounds;
+    int window_ms;          /* of one side in one round */
+    int skipped;            /* rows that could not be measured */
+
+    /* The VM of the row that is measured now. */
+    GuestVm guest;
+    Limiter limiter;
+} Throttle;
+
+/* One part of the benchmark.  @row is its name, and that of its samples. */
+typedef void ThrottleRow(Throttle *throttle, const char *row);
+
+ThrottleRow throttle_share_quiet;
+
+/* --- What the parts share --- */
+
+/* A VM with the test guest, whose vCPUs @throttle->limiter can limit. */
+void throttle_vm_start(Throttle *throttle, const char *mode, int n_vcpus);
+void throttle_vm_end(Throttle *throttle);
+
+/* Let @side limit, and forget what was before. */
+void throttle_settle(Throttle *throttle, const LimitSide *side, double cpus);
+
+/* Measure one side once. */
+typedef void ThrottleMeasure(Throttle *throttle, const LimitSide *side,
+                             int round, void *opaque);
+
+/*
+ * All rounds of the @n @sides, forwards and backwards in turns.  Without
+ * cgroups the kernel's are left out.
+ */
+void throttle_rounds(Throttle *throttle, const LimitSide *sides, int n,
+                     ThrottleMeasure *measure, void *opaque);
+
+/*
+ * Add the row of a metric of one side to the summary, "WHAT: SIDE", if it was
+ * measured.
+ */
+void throttle_summary(const Throttle *throttle, const char *row,
+                      const char *side, const char *metric, const char *what,
+                      const char *unit, const BenchBound *bound);
+
+/*
+ * The same for @factor times the ratio of two metrics, round by round; it is a
+ * skipped row if one was not measured.
+ */
+void throttle_ratio(Throttle *throttle, const char *row,
+                    const char *side, const char *to_side,
+                    const char *metric, double factor, const char *what,
+                    const BenchBound *bound);
+
+#endif
