@@ -95,6 +95,16 @@ static void llcsched_group_set_parent(Object *obj, const char *value,
     }
 }
 
+static void llcsched_group_set_cookie(Object *obj, const char *value,
+                                      Error **errp)
+{
+    LlcschedGroup *group = LLCSCHED_GROUP(obj);
+
+    if (!llcsched_group_is_fixed(group, "cookie", errp)) {
+        llcsched_trust_take_cookie(&group->cookie, value, errp);
+    }
+}
+
 static void llcsched_group_get_vcpus(Object *obj, Visitor *v, const char *name,
                                      void *opaque, Error **errp)
 {
@@ -224,6 +234,10 @@ static void llcsched_group_complete(UserCreatable *uc, Error **errp)
         !llcsched_group_vcpus_are_free(group, s, errp)) {
         return;
     }
+    if (group->cookie &&
+        !llcsched_trust_prepare(s, group->cookie, &group->holder, errp)) {
+        return;
+    }
     group->id = g_strdup(object_get_canonical_path_component(OBJECT(uc)));
     group->sched = s;
     if (!llcsched_throttle_add(group, &limits, errp)) {
@@ -235,6 +249,7 @@ static void llcsched_group_complete(UserCreatable *uc, Error **errp)
     if (group->parent) {
         object_ref(OBJECT(group->parent));
     }
+    llcsched_trust_look(s);
 }
 
 static bool llcsched_group_can_be_deleted(UserCreatable *uc)
@@ -253,12 +268,14 @@ static void llcsched_group_finalize(Object *obj)
 
     if (group->sched) {
         llcsched_throttle_remove(group);
+        llcsched_trust_look(group->sched);
         if (group->parent) {
             object_unref(OBJECT(group->parent));
         }
         object_unref(OBJECT(group->sched));
     }
     g_free(group->parent_id);
+    g_free(group->cookie);
     g_free(group->id);
 }
 
@@ -272,6 +289,8 @@ static void llcsched_group_class_init(ObjectClass *klass, void *data)
                                   llcsched_group_set_parent);
     object_class_property_add(klass, "vcpus", "int", llcsched_group_get_vcpus,
                               llcsched_group_set_vcpus, NULL, NULL);
+    object_class_property_add_str(klass, "cookie", NULL,
+                                  llcsched_group_set_cookie);
     for (int i = 0; i < ARRAY_SIZE(llcsched_group_limits); i++) {
         object_class_property_add(klass, llcsched_group_limits[i].name, "int",
                                   llcsched_group_get_limit,

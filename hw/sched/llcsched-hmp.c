@@ -117,6 +117,27 @@ static void llcsched_print_group(Monitor *mon, const LlcschedGroupInfo *group)
     llcsched_print_line(mon, line->str);
 }
 
+/* "trust: strict, kernel, isolation host; 2 cookies: every cookie was ..." */
+static void llcsched_print_trust(Monitor *mon, const LlcschedTrustInfo *trust)
+{
+    g_autoptr(GString) line = g_string_new(NULL);
+
+    if (!trust->cookies) {
+        return;
+    }
+    g_string_printf(line, "%s, %s, isolation %s; %" PRId64 " %s: %s",
+                    LlcschedTrust_str(trust->trust),
+                    LlcschedTrustMode_str(trust->mode),
+                    LlcschedIsolation_str(trust->isolation), trust->cookies,
+                    trust->cookies == 1 ? "cookie" : "cookies",
+                    trust->explanation);
+    if (trust->gated) {
+        g_string_append_printf(line, "; %" PRId64 " vCPUs kept out",
+                               trust->gated);
+    }
+    llcsched_print_folded(mon, "trust:", line->str);
+}
+
 void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
 {
     g_autoptr(LlcschedInfoList) list = qmp_query_llcsched(&error_abort);
@@ -140,6 +161,7 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
     for (g = info->groups; g; g = g->next) {
         llcsched_print_group(mon, g->value);
     }
+    llcsched_print_trust(mon, info->trust);
     for (w = info->warnings; w; w = w->next) {
         llcsched_print_folded(mon, "warning:", w->value);
     }

@@ -59,6 +59,7 @@ const LlcschedHostOps llcsched_kernel_ops = {
     .cpu_ns = llcsched_kernel_cpu_ns,
     .main_thread = llcsched_kernel_main_thread,
     .allowed = llcsched_kernel_allowed,
+    .core_cookie = core_cookie_prctl,
 };
 
 /* A new thread may run on every online CPU of the tree. */
@@ -119,6 +120,7 @@ const LlcschedHostOps llcsched_qtest_ops = {
     .cpu_ns = llcsched_qtest_cpu_ns,
     .main_thread = llcsched_qtest_main_thread,
     .allowed = llcsched_qtest_allowed,
+    .core_cookie = llcsched_qtest_cookie,
 };
 
 void llcsched_view_free(LlcschedView *view)

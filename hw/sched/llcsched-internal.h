@@ -21,9 +21,11 @@
 #include "system/iothread.h"
 #include "system/runstate.h"
 #include "hw/sched/bandwidth.h"
+#include "hw/sched/core-cookie.h"
 #include "hw/sched/guest-topology.h"
 #include "hw/sched/host-load.h"
 #include "hw/sched/host-topology.h"
+#include "hw/sched/host-trust.h"
 #include "hw/sched/mask-watch.h"
 #include "hw/sched/placement.h"
 
@@ -37,6 +39,8 @@ OBJECT_DECLARE_SIMPLE_TYPE(LlcschedGroup, LLCSCHED_GROUP)
 typedef struct LlcschedConfig {
     LlcschedPlacement placement;
     LlcschedPrefer prefer;
+    LlcschedTrust trust;
+    LlcschedTrustBackend trust_backend;
     bool dynamic;
     uint32_t interval_ms;
     uint32_t guard_util;        /* percent */
@@ -45,6 +49,18 @@ typedef struct LlcschedConfig {
     HostCpuSet cpus;
     GArray *usage;              /* uint32_t percent; NULL: not given */
 } LlcschedConfig;
+
+typedef struct LlcschedHolder LlcschedHolder;
+
+/* A vCPU thread's cookie.  Guarded by the lock. */
+typedef struct LlcschedVcpuTrust {
+    LlcschedHolder *holder;     /* whose it should have, when last settled */
+    LlcschedCookieState state;
+    uint64_t hash;              /* as read back last; 0: none */
+    CoreCookie fault;           /* why @state is failed */
+    bool settled;               /* once, before it first entered the guest */
+    bool queued;                /* work to settle it is on its way */
+} LlcschedVcpuTrust;
 
 /*
  * A vCPU and its thread.  Listed from the realization of its device to its
@@ -75,6 +91,8 @@ typedef struct LlcschedVcpu {
     clockid_t clock;            /* CPU time of its thread */
     bool charging;              /* @charged_ns holds */
     uint64_t charged_ns;        /* CPU time up to which it was charged */
+
+    LlcschedVcpuTrust trust;
 
     HostCpuSet sim_mask;        /* qtest: the mask of a thread that has none */
     uint64_t sim_run_ns;        /* qtest: what it would have run ... */
@@ -107,10 +125,33 @@ typedef struct LlcschedHostOps {
     bool (*main_thread)(ThreadTimes *ret_times, int *ret_cpu);
     int (*allowed)(const HostTopology *host, const HostCpuSet *limit,
                    HostCpuSet *ret_allowed);
+    CoreCookieCall *core_cookie;    /* from any thread; no lock is needed */
 } LlcschedHostOps;
 
 /* Looks that must read the same host before it is taken as known. */
 #define LLCSCHED_SAME_READS 3
+
+/* How things stand with cookies, as events tell it. */
+typedef struct LlcschedTrustStatus {
+    LlcschedTrustMode mode;
+    LlcschedIsolation isolation;
+    int cookies, with_cookie, isolated, gated;
+    uint64_t changes;
+} LlcschedTrustStatus;
+
+/* Guarded by the lock, but for what is set once, before the first look. */
+typedef struct LlcschedTrustData {
+    char *cookie;               /* only compared; NULL: none */
+    LlcschedHolder *holder;     /* of @cookie */
+    HostPeers peers;
+    bool smt_off;               /* at the last look: surely no siblings */
+    bool sched_ext;
+    bool has_fault;
+    CoreCookie fault;           /* the last failure */
+    uint64_t changes;           /* cookies that were changed from outside */
+    LlcschedTrustStatus told;
+    QEMUTimer *timer;
+} LlcschedTrustData;
 
 /* The host as it was last read, and what of it may be used. */
 typedef struct LlcschedView {
@@ -166,6 +207,8 @@ struct Llcsched {
     QEMUTimer *throttle_timer;
     QEMUBH *open_gates;         /* in the main loop, with the BQL */
 
+    LlcschedTrustData trust;
+
     IOThread *thread;           /* NULL: qtest, looks are in the main loop */
     QEMUTimer *timer;
     VMChangeStateEntry *vmstate;
@@ -201,6 +244,9 @@ void llcsched_warn_notes(Llcsched *s, const HostTopology *host);
 
 /* Set the timer for the next look.  Lock not held. */
 void llcsched_arm(Llcsched *s);
+
+/* A timer of the thread that looks; under qtest of the virtual clock. */
+QEMUTimer *llcsched_timer_new(Llcsched *s, QEMUTimerCB *cb);
 
 /* llcsched-options.c */
 
@@ -242,6 +288,10 @@ LlcschedPlanned *llcsched_dry_run(Llcsched *s, Error **errp);
 extern const LlcschedHostOps llcsched_kernel_ops;
 extern const LlcschedHostOps llcsched_qtest_ops;
 
+/* llcsched-qtest-cookie.c: a CoreCookieCall on a kernel made of a file. */
+void llcsched_qtest_cookie_init(const char *root);
+int llcsched_qtest_cookie(unsigned long cmd, int tid, uint64_t *ret_hash);
+
 /*
  * Read the host for @config.  With @known and an unchanged list of CPUs, its
  * topology is shared instead of read again.  A host that cannot be read is an
@@ -280,6 +330,8 @@ struct LlcschedGroup {
     HostCpuSet vcpus;           /* used as a set of vCPU indexes */
     LlcschedLimitsUs limits;
     BandwidthGroup *bandwidth;
+    char *cookie;               /* only compared; NULL: none of its own */
+    LlcschedHolder *holder;     /* of @cookie */
     bool sustained;             /* was told of throttling that goes on */
     int64_t last_throttled_ns;  /* when a period was last throttled */
     QTAILQ_ENTRY(LlcschedGroup) next;
@@ -306,6 +358,66 @@ void llcsched_throttle_set_limits(LlcschedGroup *group,
 /* A vCPU's thread is known, or the vCPU goes.  Lock held. */
 void llcsched_throttle_join(LlcschedVcpu *vcpu);
 void llcsched_throttle_leave(LlcschedVcpu *vcpu);
+
+/* llcsched-holder.c */
+
+/*
+ * The holder of @cookie: a thread that lives until the process ends, as does
+ * what is returned.  It makes no cookie yet.  BQL held.
+ */
+LlcschedHolder *llcsched_holder_get(const char *cookie, CoreCookieCall *call,
+                                    Error **errp);
+
+/*
+ * Read back the holder's cookie; make one if it has none, or not the one that
+ * it made.  With @create false none is made.  One call at a time; it waits for
+ * the holder's thread, which takes no lock of others.
+ */
+CoreCookie llcsched_holder_check(LlcschedHolder *holder, bool create);
+
+int llcsched_holder_tid(const LlcschedHolder *holder);
+
+/* What its cookie reads back as; 0: it has none.  From any thread. */
+uint64_t llcsched_holder_hash(LlcschedHolder *holder);
+
+/* Some holder of this process has that one.  BQL or lock held. */
+bool llcsched_holder_made(uint64_t hash);
+
+/* llcsched-trust.c */
+
+/* Take @value for a property 'cookie', if it may be one. */
+void llcsched_trust_take_cookie(char **cookie, const char *value,
+                                Error **errp);
+
+/*
+ * Make @cookie, before any thread needs it.  False if the vCPUs of it cannot
+ * be isolated and have to be.  BQL held, other locks not.
+ */
+bool llcsched_trust_prepare(Llcsched *s, const char *cookie,
+                            LlcschedHolder **ret_holder, Error **errp);
+
+/* Set up, with the object's own cookie, and take down.  BQL held. */
+bool llcsched_trust_init(Llcsched *s, Error **errp);
+void llcsched_trust_fini(Llcsched *s);
+
+/* Read every cookie back, and do what follows.  Locks not held. */
+void llcsched_trust_look(Llcsched *s);
+
+/* Look again soon, if there are cookies.  Lock not held. */
+void llcsched_trust_arm(Llcsched *s);
+
+/* In the vCPU's thread, BQL and lock held: it has come to be, or is let go. */
+void llcsched_trust_enter(LlcschedVcpu *vcpu);
+void llcsched_trust_forget(LlcschedVcpu *vcpu);
+
+/* Send the event that is due, if one is.  Lock not held. */
+void llcsched_trust_tell(Llcsched *s);
+
+/* False if a vCPU that is to be plugged could not be isolated.  BQL held. */
+bool llcsched_trust_admits(Llcsched *s, Error **errp);
+
+/* Lock held. */
+LlcschedTrustInfo *llcsched_trust_info(const Llcsched *s);
 
 /* llcsched-vcpu.c.  All with the BQL held and the lock not held. */
 void llcsched_vcpus_attach(Llcsched *s);

@@ -99,6 +99,7 @@ typedef struct LlcschedChoice {
     const char *type;
     const QEnumLookup *words;   /* NULL: a bool */
     ptrdiff_t offset;           /* in LlcschedConfig */
+    bool fixed;                 /* once the object is complete */
 } LlcschedChoice;
 
 static const LlcschedChoice llcsched_choices[] = {
@@ -107,6 +108,10 @@ static const LlcschedChoice llcsched_choices[] = {
     { "prefer", "LlcschedPrefer", &LlcschedPrefer_lookup,
       offsetof(LlcschedConfig, prefer) },
     { "dynamic", "bool", NULL, offsetof(LlcschedConfig, dynamic) },
+    { "trust", "LlcschedTrust", &LlcschedTrust_lookup,
+      offsetof(LlcschedConfig, trust), true },
+    { "trust-backend", "LlcschedTrustBackend", &LlcschedTrustBackend_lookup,
+      offsetof(LlcschedConfig, trust_backend), true },
 };
 
 static bool llcsched_visit_choice(Visitor *v, const LlcschedChoice *choice,
@@ -126,11 +131,24 @@ static void llcsched_get_choice(Object *obj, Visitor *v, const char *name,
     llcsched_visit_choice(v, opaque, &LLCSCHED(obj)->config, errp);
 }
 
+static bool llcsched_is_fixed(Llcsched *s, const char *name, Error **errp)
+{
+    if (s->completed) {
+        error_setg(errp, "property '%s' cannot be changed: give it when the "
+                   "object is created", name);
+    }
+    return s->completed;
+}
+
 static void llcsched_set_choice(Object *obj, Visitor *v, const char *name,
                                 void *opaque, Error **errp)
 {
+    const LlcschedChoice *choice = opaque;
     g_auto(LlcschedConfig) config = { };
 
+    if (choice->fixed && llcsched_is_fixed(LLCSCHED(obj), name, errp)) {
+        return;
+    }
     llcsched_config_copy(&config, &LLCSCHED(obj)->config);
     if (llcsched_visit_choice(v, opaque, &config, errp)) {
         llcsched_set_config(LLCSCHED(obj), &config, errp);
@@ -301,13 +319,19 @@ static void llcsched_set_sysfs_root(Object *obj, const char *value,
 {
     Llcsched *s = LLCSCHED(obj);
 
-    if (s->completed) {
-        error_setg(errp, "property 'x-sysfs-root' cannot be changed: give it "
-                   "when the object is created");
-        return;
+    if (!llcsched_is_fixed(s, "x-sysfs-root", errp)) {
+        g_free(s->sysfs_root);
+        s->sysfs_root = g_strdup(value);
     }
-    g_free(s->sysfs_root);
-    s->sysfs_root = g_strdup(value);
+}
+
+static void llcsched_set_cookie(Object *obj, const char *value, Error **errp)
+{
+    Llcsched *s = LLCSCHED(obj);
+
+    if (!llcsched_is_fixed(s, "cookie", errp)) {
+        llcsched_trust_take_cookie(&s->trust.cookie, value, errp);
+    }
 }
 
 void llcsched_add_options(ObjectClass *klass)
@@ -331,4 +355,6 @@ void llcsched_add_options(ObjectClass *klass)
     object_class_property_add_str(klass, "x-sysfs-root",
                                   llcsched_get_sysfs_root,
                                   llcsched_set_sysfs_root);
+    /* no getter: cookies are compared and told to nobody */
+    object_class_property_add_str(klass, "cookie", NULL, llcsched_set_cookie);
 }

@@ -9,6 +9,7 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-llcsched.h"
+#include "hw/sched/vcpu-gate.h"
 #include "llcsched-internal.h"
 
 static LlcschedHostLlc *llcsched_host_llc(const Llcsched *s, int i)
@@ -115,6 +116,11 @@ static LlcschedVcpuInfo *llcsched_vcpu_info(const Llcsched *s,
     info->run_ns = vcpu->times.run_ns;
     info->wait_ns = vcpu->times.wait_ns;
     info->moves = vcpu->moves;
+    info->cookie_state = vcpu->trust.state;
+    info->cookie_hash = vcpu->trust.hash
+                        ? g_strdup_printf("0x%" PRIx64, vcpu->trust.hash)
+                        : NULL;
+    info->cookie_gated = vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
     if (s->planned) {
         llcsched_fill_plan(info, s, vcpu->index);
     }
@@ -257,6 +263,7 @@ static LlcschedInfo *llcsched_info(Llcsched *s)
     info->looks = s->looks;
     info->replans = s->replans;
     info->masks_set = s->masks_set;
+    info->trust = llcsched_trust_info(s);
     info->uncharged_ns = llcsched_uncharged_ns(s);
     llcsched_fill_lists(info, s);
     return info;
@@ -339,6 +346,7 @@ void qmp_llcsched_replan(Error **errp)
                    "starts");
         return;
     }
+    llcsched_trust_look(s);
     if (!llcsched_look(s, LLCSCHED_WHY_COMMAND, errp)) {
         return;
     }

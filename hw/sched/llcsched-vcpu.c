@@ -12,6 +12,7 @@
 
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
+#include "qobject/qdict.h"
 #include "llcsched-internal.h"
 #include "trace.h"
 
@@ -37,7 +38,9 @@ static void llcsched_vcpu_thread_start(CPUState *cpu, run_on_cpu_data data)
         pthread_getcpuclockid(pthread_self(), &vcpu->clock);
         vcpu->thread_id = qemu_get_thread_id();
         llcsched_throttle_join(vcpu);
+        llcsched_trust_enter(vcpu);
     }
+    llcsched_trust_tell(vcpu->sched);
     trace_llcsched_vcpu_thread(vcpu->index, vcpu->thread_id);
 }
 
@@ -48,6 +51,8 @@ static void llcsched_vcpu_thread_forget(CPUState *cpu, run_on_cpu_data data)
 
     if (vcpu->thread_id) {
         qemu_thread_atexit_remove(&vcpu->thread_exit);
+        QEMU_LOCK_GUARD(&vcpu->sched->lock);
+        llcsched_trust_forget(vcpu);
     }
 }
 
@@ -106,6 +111,23 @@ static void llcsched_vcpu_remove(Llcsched *s, LlcschedVcpu *vcpu)
     g_free(vcpu);
 }
 
+/*
+ * Called for every device that is to be created.  Hides none, but a vCPU that
+ * could not be isolated is refused here: when it is realized it is too late.
+ */
+static bool llcsched_device_veto(DeviceListener *listener, const QDict *opts,
+                                 bool from_json, Error **errp)
+{
+    Llcsched *s = container_of(listener, Llcsched, listener);
+    const char *driver = qdict_get_try_str(opts, "driver");
+    ObjectClass *klass = driver ? object_class_by_name(driver) : NULL;
+
+    if (klass && object_class_dynamic_cast(klass, TYPE_CPU)) {
+        llcsched_trust_admits(s, errp);
+    }
+    return false;
+}
+
 static void llcsched_device_realize(DeviceListener *listener, DeviceState *dev)
 {
     Llcsched *s = container_of(listener, Llcsched, listener);
@@ -144,6 +166,7 @@ void llcsched_vcpus_attach(Llcsched *s)
 
     s->listener.realize = llcsched_device_realize;
     s->listener.unrealize = llcsched_device_unrealize;
+    s->listener.hide_device = llcsched_device_veto;
     device_listener_register(&s->listener);
     CPU_FOREACH(cpu) {
         llcsched_vcpu_add(s, cpu);

@@ -88,6 +88,13 @@ void llcsched_arm(Llcsched *s)
     }
 }
 
+QEMUTimer *llcsched_timer_new(Llcsched *s, QEMUTimerCB *cb)
+{
+    return s->thread ? aio_timer_new(iothread_get_aio_context(s->thread),
+                                     QEMU_CLOCK_REALTIME, SCALE_NS, cb, s)
+                     : timer_new_ns(QEMU_CLOCK_VIRTUAL, cb, s);
+}
+
 /* In the scheduler thread; under qtest in the main loop. */
 static void llcsched_timer(void *opaque)
 {
@@ -102,11 +109,13 @@ static void llcsched_timer(void *opaque)
 static void llcsched_start(Llcsched *s)
 {
     llcsched_vcpus_settle(s);
+    llcsched_trust_look(s);
     s->started = true;
     llcsched_look(s, LLCSCHED_WHY_START, NULL);
     llcsched_throttle_resume(s);
     qatomic_set(&s->running, true);
     llcsched_arm(s);
+    llcsched_trust_arm(s);
     llcsched_throttle_look(s);
 }
 
@@ -119,6 +128,7 @@ static void llcsched_vm_state_change(void *opaque, bool running, RunState state)
         llcsched_throttle_pause(s);
         qatomic_set(&s->running, false);
         timer_del(s->timer);
+        timer_del(s->trust.timer);
     } else if (s->machine_ready) {
         llcsched_start(s);
     }
@@ -146,7 +156,7 @@ static bool llcsched_start_thread(Llcsched *s, Error **errp)
     int ret;
 
     if (qtest_enabled()) {
-        s->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, llcsched_timer, s);
+        s->timer = llcsched_timer_new(s, llcsched_timer);
         return true;
     }
     /* "IO llcsched" in ps: a longer name would not fit Linux' 15 characters */
@@ -157,9 +167,7 @@ static bool llcsched_start_thread(Llcsched *s, Error **errp)
     object_property_set_int(OBJECT(s->thread), "poll-max-ns", 0, &error_abort);
     ret = host_slice_set(s->thread->thread_id, HOST_SLICE_NS_MIN);
     trace_llcsched_slice(s->id, s->thread->thread_id, ret);
-    s->timer = aio_timer_new(iothread_get_aio_context(s->thread),
-                             QEMU_CLOCK_REALTIME, SCALE_NS,
-                             llcsched_timer, s);
+    s->timer = llcsched_timer_new(s, llcsched_timer);
     return true;
 }
 
@@ -269,6 +277,9 @@ static void llcsched_complete(UserCreatable *uc, Error **errp)
     if (!llcsched_first_view(s, errp) || !llcsched_start_thread(s, errp)) {
         return;
     }
+    if (!llcsched_trust_init(s, errp)) {
+        return;
+    }
     llcsched_throttle_init(s);
     if (!runstate_is_running()) {
         int cpu;
@@ -291,6 +302,7 @@ static void llcsched_stop(Llcsched *s)
     qemu_del_vm_change_state_handler(s->vmstate);
     qatomic_set(&s->running, false);
     timer_del(s->timer);
+    timer_del(s->trust.timer);
     timer_del(s->throttle_timer);
     if (s->thread) {
         iothread_stop(s->thread);
@@ -327,6 +339,7 @@ static void llcsched_finalize(Object *obj)
         llcsched_stop(s);
     }
     timer_free(s->timer);
+    llcsched_trust_fini(s);
     llcsched_throttle_fini(s);
     if (s->thread) {
         iothread_destroy(s->thread);

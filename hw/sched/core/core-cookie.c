@@ -83,6 +83,14 @@ const char *core_cookie_explain(CoreCookieVerdict verdict)
         return "the kernel said that a cookie was set, but another one, or "
                "none, reads back: somebody changed it meanwhile, or the "
                "kernel cannot show it yet (random.trust_cpu=on)";
+    case CORE_COOKIE_SCHED_EXT:
+        return "a sched_ext scheduler is loaded, with which cookies hang "
+               "hosts: unload it, turn SMT off, or accept less by "
+               "trust=best-effort";
+    case CORE_COOKIE_MERGED:
+        return "one cookie was set from outside for vCPUs whose cookies "
+               "differ: let nobody else set any (libvirt: sched_core = "
+               "\"none\" in qemu.conf)";
     default:
         return "PR_SCHED_CORE failed";
     }

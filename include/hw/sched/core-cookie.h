@@ -44,6 +44,9 @@ typedef enum CoreCookieVerdict {
     CORE_COOKIE_NO_MEMORY,      /* ENOMEM */
     CORE_COOKIE_UNPROVEN,       /* it succeeded, but reads back otherwise */
     CORE_COOKIE_FAILED,         /* anything else */
+    /* what no errno says, but callers see and explain alike */
+    CORE_COOKIE_SCHED_EXT,      /* not tried: it would hang the host */
+    CORE_COOKIE_MERGED,         /* set from outside, for several of ours */
 } CoreCookieVerdict;
 
 /* What @err (0 or a negative errno of a CoreCookieCall) means. */

@@ -18,6 +18,7 @@
 
 /* Bits of CPUState.gate: any of them keeps the vCPU out. */
 #define VCPU_GATE_QUOTA 1u
+#define VCPU_GATE_TRUST 2u
 
 /*
  * Close the gate for @reason.  From any thread, with or without the BQL; the
