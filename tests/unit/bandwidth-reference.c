@@ -55,12 +55,18 @@ static void turn_to(RefTree *tree, int64_t now)
     }
 }
 
-/* "Debt above four quotas, or what its vCPUs use in two periods, ..." */
-static void forgive(RefTree *tree, RefGroup *g)
+/* "Four quotas, or what its vCPUs use in two periods" */
+static RefTime debt_max(RefTree *tree, RefGroup *g)
 {
     RefTime quotas = 4 * (RefTime)g->limits.quota_ns;
     RefTime periods = 2 * MAX(vcpus_below(tree, g), 1) * g->limits.period_ns;
-    RefTime most = MAX(quotas, periods);
+
+    return MAX(quotas, periods);
+}
+
+static void forgive(RefTree *tree, RefGroup *g)
+{
+    RefTime most = debt_max(tree, g);
 
     if (g->debt > most) {
         g->forgiven += g->debt - most;
@@ -68,9 +74,15 @@ static void forgive(RefTree *tree, RefGroup *g)
     }
 }
 
-static void new_period(RefGroup *g, RefTime carried, RefTime late)
+/* "At most half a quota of it; who saves up, one to seven eighths" */
+static void new_period(RefTree *tree, RefGroup *g, RefTime carried,
+                       RefTime late, bool saves)
 {
-    RefTime repaid = MIN(g->debt, (RefTime)(g->limits.quota_ns / 2));
+    RefTime owed = MIN(g->debt, debt_max(tree, g));
+    RefTime eighths = 1 + 6 * owed / debt_max(tree, g);
+    RefTime most = saves ? g->limits.quota_ns / 8 * eighths :
+                           g->limits.quota_ns / 2;
+    RefTime repaid = MIN(g->debt, most);
 
     g->debt -= repaid;
     g->budget = g->limits.quota_ns - repaid + carried + late;
@@ -86,7 +98,7 @@ static void start(RefTree *tree, RefGroup *g)
     /* A loop would be more obvious still, and never end. */
     g->period_end += ((tree->now - tree->epoch) / g->limits.period_ns + 1) *
                      g->limits.period_ns;
-    new_period(g, 0, 0);
+    new_period(tree, g, 0, 0, false);
     forgive(tree, g);
 }
 
@@ -112,9 +124,10 @@ static void count_burst(RefGroup *g, RefTime n)
     }
 }
 
-static void repay_from_budget(RefGroup *g)
+/* "What is left at a period's end repays debt, but for what is saved up" */
+static void repay_from_budget(RefGroup *g, RefTime saved)
 {
-    RefTime paid = MIN(g->budget, g->debt);
+    RefTime paid = MIN(MAX(g->budget - saved, 0), g->debt);
 
     g->budget -= paid;
     g->debt -= paid;
@@ -137,19 +150,20 @@ static RefTime late_part(const RefGroup *g, RefTime over)
 static void end_periods(RefTree *tree, RefGroup *g)
 {
     bool dry = g->dry;
+    RefTime saved = dry ? g->need : 0;
     RefTime carried, n = 0;
 
     while (g->period_end <= tree->now) {
         /* Only the last of several can still be made dark by debt. */
         g->budget += n ? g->limits.quota_ns : 0;
-        repay_from_budget(g);
+        repay_from_budget(g, saved);
         count_period(g);
         g->period_end += g->limits.period_ns;
         n++;
     }
     count_burst(g, MIN(n, 256));
     carried = MIN(g->budget, (RefTime)g->limits.burst_ns);
-    new_period(g, carried, late_part(g, g->budget - carried));
+    new_period(tree, g, carried, late_part(g, g->budget - carried), saved > 0);
     if (dry && g->budget >= g->need) {
         g->dry = false;
     }

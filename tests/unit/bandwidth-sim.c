@@ -69,6 +69,16 @@ static void sim_decide(SimState *s, SimVcpu *v)
     }
 }
 
+static int64_t sim_late(SimState *s)
+{
+    int every = s->sim->stuck_every;
+
+    if (every && !g_rand_int_range(s->rand, 0, every)) {
+        return s->sim->stuck_ns;
+    }
+    return draw(s, s->sim->look_late);
+}
+
 static void sim_look(SimState *s)
 {
     s->looks++;
@@ -82,7 +92,7 @@ static void sim_look(SimState *s)
         }
     }
     s->look_at = bandwidth_next_look(s->tree, s->now);
-    s->look_at += s->look_at < INT64_MAX ? draw(s, s->sim->look_late) : 0;
+    s->look_at += s->look_at < INT64_MAX ? sim_late(s) : 0;
 }
 
 /* One run of the competitor in each of its cycles, wherever it fits. */

@@ -29,6 +29,8 @@ typedef struct Sim {
     int64_t run_ns;             /* all that spin halt after so much CPU time */
     int64_t every_ns;           /* and are woken up again; 0: they never halt */
     SimRange look_late;         /* after the time that was asked for */
+    int64_t stuck_ns;           /* and so late for sure ... */
+    int stuck_every;            /* ... one look in so many; 0: none */
     SimRange close_late;        /* from the decision to out of the guest */
     SimRange open_late;         /* and into it */
     int64_t other_run_ns;       /* a competitor on each CPU runs so long */

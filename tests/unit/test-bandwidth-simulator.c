@@ -203,6 +203,91 @@ static void test_idle_guests_are_seldom_looked_at(void)
     }
 }
 
+/* Any quota, mostly small ones, and looks that are seldom or never on time. */
+static Sim random_sim(GRand *rand)
+{
+    unsigned n = g_rand_int_range(rand, 1, 9);
+    double octaves = log2(n * 5 * SIM_MS / (double)BANDWIDTH_QUOTA_NS_MIN);
+    double quota = BANDWIDTH_QUOTA_NS_MIN *
+                   exp2(g_rand_double_range(rand, 0, octaves));
+    Sim sim = late_sim(n, quota / (n * 10 * SIM_MS), 10 * SIM_MS);
+
+    sim.limits.quota_ns = quota;
+    sim.look_late.max = g_rand_int_range(rand, 51 * US, 500 * US);
+    sim.close_late.max = g_rand_int_range(rand, 21 * US, 100 * US);
+    sim.open_late.max = g_rand_int_range(rand, 21 * US, 150 * US);
+    if (g_rand_boolean(rand)) {
+        sim.stuck_ns = 4 * SIM_MS;
+        sim.stuck_every = g_rand_int_range(rand, 20, 200);
+    }
+    return sim;
+}
+
+/*
+ * What all vCPUs use from a release until they are out again: the most for a
+ * look that is late as usual, and what stuck ones add to the mean.
+ */
+static int64_t use_of_release(const Sim *sim)
+{
+    int64_t stuck = sim->stuck_every ? sim->stuck_ns / sim->stuck_every : 0;
+
+    return sim->n_vcpus * (BANDWIDTH_LOOK_NS_MIN + sim->look_late.max +
+                           sim->close_late.max + stuck);
+}
+
+/*
+ * Within a period where a release uses less than the quota, by a quarter of it
+ * if one that is stuck counts.  Else a group can run in one period of so many
+ * only; an eighth of each repays debt, and more where stuck looks make much.
+ */
+static int64_t longest_stall(const Sim *sim)
+{
+    int64_t period = sim->limits.period_ns, quota = sim->limits.quota_ns;
+    int64_t use = use_of_release(sim);
+
+    if (sim->stuck_every ? use <= quota / 4 * 3 : use <= quota) {
+        quota /= sim->stuck_every ? 2 : 1;
+        return period - quota / sim->n_vcpus + SIM_MS +
+               sim->stuck_ns + sim->look_late.max;
+    }
+    use += sim->stuck_every ? 2 * use : use / 7;
+    return period * (use / quota + 2) + sim->stuck_ns;
+}
+
+/* The debt of a stuck look is repaid slowly, and all is as exact as that. */
+static void assert_kept(const Sim *sim, const SimResult *r)
+{
+    double quota = sim->limits.quota_ns;
+    double due = quota * sim->length_ns / sim->limits.period_ns;
+    double unspent = r->stats.remaining_ns + r->stats.margin_ns;
+
+    g_assert_cmpuint(r->stats.forgiven_ns, ==, 0);
+    g_assert_cmpfloat(r->used_ns, <=, due + quota + r->stats.debt_ns +
+                      use_of_release(sim));
+    g_assert_cmpfloat(r->used_ns, >=, due * 0.99 - quota - unspent);
+}
+
+static void test_small_quotas_stall_no_longer_than_they_must(void)
+{
+    for (guint32 seed = 0; seed < 200; seed++) {
+        GRand *rand = g_rand_new_with_seed(seed);
+        Sim sim = random_sim(rand);
+        SimResult r;
+
+        sim.seed = seed;
+        g_test_message("seed %u, looks to %.2f ms late, one of %d stuck", seed,
+                       sim.look_late.max / 1e6, sim.stuck_every);
+        r = run("any quota", &sim);
+        g_test_message("stall %.1f of %.1f ms, need %.2f, debt %.2f",
+                       r.longest_stall_ns / 1e6, longest_stall(&sim) / 1e6,
+                       r.stats.need_ns / 1e6, r.stats.debt_ns / 1e6);
+        g_assert_cmpint(r.longest_stall_ns, <=, longest_stall(&sim));
+        assert_kept(&sim, &r);
+        g_assert_cmpfloat(r.looks_per_period, <=, 5);
+        g_rand_free(rand);
+    }
+}
+
 /*
  * Two looks apart 250 us let eight vCPUs use 2 ms: twenty of these quotas.
  * Such a group saves up; it is exact, in large steps.
@@ -218,6 +303,7 @@ static void test_a_quota_below_one_look_is_kept_in_the_long_run(void)
     g_assert_cmpfloat(fabs(r.share_error), <=, 0.02);
     g_assert_cmpuint(r.stats.forgiven_ns, ==, 0);
     g_assert_cmpfloat(r.looks_per_period, <=, 5);
+    g_assert_cmpint(r.longest_stall_ns, <=, longest_stall(&sim));
 }
 
 int main(int argc, char **argv)
@@ -243,6 +329,8 @@ int main(int argc, char **argv)
         test_a_burst_beyond_the_quota_uses_what_was_saved);
     ADD("idle-guests-are-seldom-looked-at",
         test_idle_guests_are_seldom_looked_at);
+    ADD("small-quotas-stall-no-longer-than-they-must",
+        test_small_quotas_stall_no_longer_than_they_must);
     ADD("a-quota-below-one-look-is-kept-in-the-long-run",
         test_a_quota_below_one_look_is_kept_in_the_long_run);
 #undef ADD

@@ -21,6 +21,14 @@ static uint64_t debt_max(const BandwidthGroup *group)
                two_periods);
 }
 
+unsigned bandwidth_account_debt_level(const BandwidthGroup *group,
+                                      uint64_t debt)
+{
+    uint64_t max = debt_max(group);
+
+    return MIN(debt, max) * BANDWIDTH_DEBT_LEVELS / max;
+}
+
 static void forgive(BandwidthGroup *group)
 {
     BandwidthAccount *a = &group->account;
@@ -48,14 +56,28 @@ void bandwidth_account_set_dry(BandwidthGroup *group, bool dry, int64_t now)
 }
 
 /*
- * Quota for a new period, on top of @carried and @late.  At most half of it
- * repays debt, so that no period goes dark from debt alone.
+ * At most half of a quota repays debt, so that no period goes dark from debt
+ * alone.  A group that saves up is dark anyway, the longer the more it repays:
+ * an eighth for small debts, up to seven of them before any is forgiven.
  */
-static void fill(BandwidthGroup *group, uint64_t carried, uint64_t late)
+static uint64_t repay_max(const BandwidthGroup *group, bool saves)
+{
+    uint64_t quota = group->limits.quota_ns;
+    uint64_t debt = group->account.debt;
+
+    if (!saves) {
+        return quota / 2;
+    }
+    return quota / 8 * (1 + bandwidth_account_debt_level(group, debt));
+}
+
+/* Quota for a new period, on top of @carried and @late. */
+static void fill(BandwidthGroup *group, uint64_t carried, uint64_t late,
+                 bool saves)
 {
     BandwidthAccount *a = &group->account;
     uint64_t quota = group->limits.quota_ns;
-    uint64_t repaid = MIN(a->debt, quota / 2);
+    uint64_t repaid = MIN(a->debt, repay_max(group, saves));
 
     a->debt -= repaid;
     a->debt_at_start = a->debt;
@@ -77,8 +99,9 @@ void bandwidth_account_start(BandwidthGroup *group, int64_t now)
     bandwidth_account_set_dry(group, false, now);
     group->account.released = false;
     group->account.shut = false;
+    group->account.fresh = false;
     group->account.period_end = epoch + ((now - epoch) / period + 1) * period;
-    fill(group, 0, 0);
+    fill(group, 0, 0, false);
     forgive(group);
 }
 
@@ -128,10 +151,11 @@ static void count_periods(BandwidthGroup *group, uint64_t n)
 }
 
 /*
- * What is left first repays debt.  Of several periods that are over only the
+ * What is left first repays debt, but for @need, for which a dry group saves
+ * up: a debt must not keep it dark.  Of several periods that are over only the
  * last can be made dark by debt; the quotas of the others repay it in full.
  */
-static void close_periods(BandwidthGroup *group, uint64_t n)
+static void close_periods(BandwidthGroup *group, uint64_t n, uint64_t need)
 {
     BandwidthAccount *a = &group->account;
     uint64_t quota = group->limits.quota_ns;
@@ -139,11 +163,11 @@ static void close_periods(BandwidthGroup *group, uint64_t n)
 
     if (n > 1) {
         /* More quotas than these do not carry over anyway. */
-        most = a->debt + group->limits.burst_ns +
+        most = a->debt + need + group->limits.burst_ns +
                MAX(bandwidth_predict_late_max(group), a->late);
         a->remaining += MIN(n - 1, most / quota + 1) * quota;
     }
-    paid = MIN(a->remaining, a->debt);
+    paid = MIN(a->remaining - MIN(a->remaining, need), a->debt);
     a->debt -= paid;
     a->remaining -= paid;
 }
@@ -178,17 +202,18 @@ static void refill(BandwidthGroup *group, int64_t now)
         bandwidth_predict_learn(group);
     }
     a->period_end += n * period;
-    close_periods(group, n);
+    close_periods(group, n, need);
     carried = MIN(a->remaining, group->limits.burst_ns);
     late = late_carry(group, a->remaining - carried);
-    fill(group, carried, late);
+    fill(group, carried, late, need);
     if (was_dry && a->remaining >= need) {
         bandwidth_account_set_dry(group, false, now);
     }
     a->released = was_dry;
     a->shut = a->dry;
+    a->fresh = was_dry && !a->dry;
     if (was_dry || group->predict.margin) {
-        bandwidth_predict_set_margin(group);
+        bandwidth_predict_release(group);
     }
 }
 
@@ -202,6 +227,7 @@ void bandwidth_account_settle(BandwidthGroup *group, uint64_t used,
     BandwidthAccount *a = &group->account;
 
     spend(a, used);
+    a->fresh = false;
     group->predict.window_used += used;
     if (now >= a->period_end) {
         refill(group, now);

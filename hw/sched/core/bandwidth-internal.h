@@ -29,6 +29,7 @@ typedef struct BandwidthAccount {
     bool dry;                   /* throttled by itself */
     bool released;              /* dry when the period before ended */
     bool shut;                  /* dry ever since: saving up */
+    bool fresh;                 /* let go by the last refill, not seen since */
 } BandwidthAccount;
 
 /* How fast a group uses CPU time, and how late it stops: -predict.c. */
@@ -36,6 +37,8 @@ typedef struct BandwidthPredict {
     uint64_t rate;              /* recent maximum, slowly forgotten */
     uint64_t overrun;           /* learned: used from the aim to the stop */
     uint64_t margin;            /* dry when no more than this remains */
+    uint64_t aim;               /* of it, meant to be left at that look */
+    int64_t idle;               /* for so long it used nothing */
     uint64_t window_used;
     int64_t window_start;
 } BandwidthPredict;
@@ -81,6 +84,12 @@ static inline uint64_t bandwidth_parallel(const BandwidthGroup *group)
 }
 
 /* bandwidth-account.c */
+
+/* A debt in parts of what is never forgiven: from 0 to all of it. */
+#define BANDWIDTH_DEBT_LEVELS 6
+unsigned bandwidth_account_debt_level(const BandwidthGroup *group,
+                                      uint64_t debt);
+
 void bandwidth_account_start(BandwidthGroup *group, int64_t now);
 void bandwidth_account_settle(BandwidthGroup *group, uint64_t used,
                               int64_t now);
@@ -92,6 +101,6 @@ void bandwidth_predict_observe(BandwidthGroup *group, int64_t now);
 void bandwidth_predict_learn(BandwidthGroup *group);
 uint64_t bandwidth_predict_need(const BandwidthGroup *group);
 uint64_t bandwidth_predict_late_max(const BandwidthGroup *group);
-void bandwidth_predict_set_margin(BandwidthGroup *group);
+void bandwidth_predict_release(BandwidthGroup *group);
 
 #endif

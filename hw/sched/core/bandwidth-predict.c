@@ -40,6 +40,16 @@
 #define RISK_LOOKS 3
 #define RISK_NS_MAX (5 * 1000 * 1000ll)
 
+/* Of a group that used nothing for so long, each look is one of these. */
+#define IDLE_NS (4 * (int64_t)BANDWIDTH_LOOK_NS_MIN)
+
+/*
+ * The first look after a release, where one release uses more than a quota:
+ * sooner means less, so that the group need not save up for so long.  Still
+ * its vCPUs should be in the guest by then, or the look finds nothing.
+ */
+#define FRESH_NS 100000ll
+
 void bandwidth_predict_start(BandwidthGroup *group, int64_t now)
 {
     group->predict = (BandwidthPredict) {
@@ -60,6 +70,7 @@ void bandwidth_predict_observe(BandwidthGroup *group, int64_t now)
     }
     seen = MIN(p->window_used, BANDWIDTH_QUOTA_NS_MAX) * BANDWIDTH_RATE_ONE /
            window;
+    p->idle = p->window_used ? 0 : p->idle + window;
     if (!seen) {
         /* An idle guest wakes up one vCPU first. */
         p->rate = MAX(p->rate - p->rate / RATE_FORGETS, BANDWIDTH_RATE_ONE);
@@ -72,40 +83,58 @@ void bandwidth_predict_observe(BandwidthGroup *group, int64_t now)
     p->window_start = now;
 }
 
+/* The largest error that is believed: what all may use until two looks. */
+static uint64_t error_max(const BandwidthGroup *group)
+{
+    return MAX(group->predict.overrun,
+               bandwidth_parallel(group) * 2 * BANDWIDTH_LOOK_NS_MIN);
+}
+
 /*
- * At the end of a period that ran dry: what is left shows a gate that closed
- * too early, new debt one that closed too late.  One look that came very late
- * says little of the next, so the estimate grows by a quarter at most.
+ * At the end of a period that ran dry: it used what was to be left then, and
+ * new debt, but not what is left now.  One look that came very late says
+ * little of the next, so the estimate grows slowly.
  */
 void bandwidth_predict_learn(BandwidthGroup *group)
 {
     const BandwidthAccount *a = &group->account;
     BandwidthPredict *p = &group->predict;
     uint64_t max = bandwidth_parallel(group) * group->limits.period_ns;
-    uint64_t more;
+    uint64_t seen = bandwidth_add_saturated(p->aim, a->debt - a->debt_at_start);
 
     if (a->shut) {
         return;
     }
-    if (a->debt > a->debt_at_start) {
-        more = MIN(a->debt - a->debt_at_start,
-                   MAX(p->overrun, group->limits.quota_ns));
-        p->overrun = MIN(p->overrun + more / OVERRUN_FORGETS, max);
+    seen -= MIN(seen, a->remaining);
+    if (seen > p->overrun) {
+        p->overrun += MIN(seen - p->overrun, error_max(group)) /
+                      OVERRUN_FORGETS;
+        p->overrun = MIN(p->overrun, max);
     } else {
-        p->overrun -= MIN(p->overrun, a->remaining / OVERRUN_FORGETS);
+        p->overrun -= (p->overrun - seen) / OVERRUN_FORGETS;
     }
 }
 
 /*
  * The budget without which a group is not let go.  None, except where a quota
  * is smaller than what one release uses at the least: such a group saves up,
- * since it would only run into ever more debt.
+ * since it would only run into ever more debt.  What is learned leaves out the
+ * looks that come very late, so debt that grows tells of them: at its most,
+ * what a release may use is half a quota.
  */
 uint64_t bandwidth_predict_need(const BandwidthGroup *group)
 {
     uint64_t overrun = group->predict.overrun;
+    uint64_t quota = group->limits.quota_ns;
+    uint64_t debt = group->account.debt_at_start;
+    unsigned level;
 
-    return overrun > group->limits.quota_ns ? overrun : 0;
+    if (overrun <= quota / 2) {
+        return 0;
+    }
+    level = bandwidth_account_debt_level(group, debt);
+    return overrun > quota - quota / (2 * BANDWIDTH_DEBT_LEVELS) * level ?
+           overrun : 0;
 }
 
 /*
@@ -122,12 +151,14 @@ uint64_t bandwidth_predict_late_max(const BandwidthGroup *group)
  * left, so that one that stays within its quota never is.  A look that finds
  * less than half of what runs until the next possible one is near enough.
  */
-void bandwidth_predict_set_margin(BandwidthGroup *group)
+void bandwidth_predict_release(BandwidthGroup *group)
 {
     BandwidthPredict *p = &group->predict;
     uint64_t near = p->rate * (BANDWIDTH_LOOK_NS_MIN / 2) / BANDWIDTH_RATE_ONE;
+    bool released = group->account.released;
 
-    p->margin = group->account.released ? p->overrun + near : 0;
+    p->margin = released ? p->overrun + near : 0;
+    p->aim = released ? MIN(p->overrun, group->account.remaining) : 0;
 }
 
 /* In ns of wall time.  No group that can run dry has 2^53 ns to use. */
@@ -137,13 +168,12 @@ static int64_t time_to_use(uint64_t used, uint64_t rate)
            used % rate * BANDWIDTH_RATE_ONE / rate;
 }
 
-/* How much will be left at the look that is meant to find the group dry. */
+/* How much may be used until the look that is meant to find the group dry. */
 static uint64_t left_to_aim(const BandwidthGroup *group)
 {
-    const BandwidthPredict *p = &group->predict;
-    uint64_t aim = MIN(p->overrun, p->margin);
+    uint64_t remaining = group->account.remaining;
 
-    return group->account.remaining - MIN(group->account.remaining, aim);
+    return remaining - MIN(remaining, group->predict.aim);
 }
 
 static int64_t time_to_dry(const BandwidthGroup *group)
@@ -154,6 +184,9 @@ static int64_t time_to_dry(const BandwidthGroup *group)
     int64_t rest = MIN(group->limits.period_ns / RISK_LOOKS, RISK_NS_MAX);
     int64_t risked = risk / group->open_vcpus;
 
+    if (group->predict.idle >= IDLE_NS) {
+        return MAX(MIN(expected, risked), rest);
+    }
     return MIN(expected, MAX(risked, rest));
 }
 
@@ -163,31 +196,55 @@ static bool lasts(const BandwidthGroup *group, int64_t time)
     return left_to_aim(group) >= group->open_vcpus * time;
 }
 
-/* The earlier of @due and the time at which @group needs a look. */
-static int64_t group_next_look(BandwidthGroup *group, int64_t now, int64_t due)
+static bool is_open(const BandwidthGroup *group)
 {
-    if (!group->can_run_dry) {
-        return due;
-    }
-    if (group->account.dry) {
-        return MIN(due, group->account.period_end);
-    }
+    return group->can_run_dry && !group->account.dry && group->open_vcpus;
+}
+
+/* The earlier of @due and the time at which @group could be dry. */
+static int64_t group_next_close(BandwidthGroup *group, int64_t now, int64_t due)
+{
+    int64_t soonest = BANDWIDTH_LOOK_NS_MIN;
+
     /* Most ancestors have more left than what binds: no division for them. */
-    if (!group->open_vcpus || (due < INT64_MAX && lasts(group, due - now))) {
+    if (!is_open(group) || (due < INT64_MAX && lasts(group, due - now))) {
         return due;
+    }
+    if (group->account.fresh && bandwidth_predict_need(group)) {
+        soonest = FRESH_NS;
     }
     bandwidth_predict_observe(group, now);
-    return MIN(due, now + time_to_dry(group));
+    return MIN(due, now + MAX(time_to_dry(group), soonest));
+}
+
+static int64_t group_next_open(const BandwidthGroup *group, int64_t due)
+{
+    bool dry = group->can_run_dry && group->account.dry;
+
+    return dry ? MIN(due, group->account.period_end) : due;
+}
+
+void bandwidth_next_looks(BandwidthTree *tree, int64_t now_ns,
+                          int64_t *ret_close_ns, int64_t *ret_open_ns)
+{
+    int64_t now = MAX(now_ns, tree->now);
+    int64_t close = INT64_MAX, open = INT64_MAX;
+
+    for (guint i = tree->groups->len; i-- > 0 && !tree->paused;) {
+        BandwidthGroup *group = g_ptr_array_index(tree->groups, i);
+
+        close = group_next_close(group, now, close);
+        open = group_next_open(group, open);
+    }
+    tree->look_due = MIN(close, open);
+    *ret_close_ns = close;
+    *ret_open_ns = open;
 }
 
 int64_t bandwidth_next_look(BandwidthTree *tree, int64_t now_ns)
 {
-    int64_t now = MAX(now_ns, tree->now);
-    int64_t due = INT64_MAX;
+    int64_t close, open;
 
-    for (guint i = tree->groups->len; i-- > 0 && !tree->paused;) {
-        due = group_next_look(g_ptr_array_index(tree->groups, i), now, due);
-    }
-    tree->look_due = MAX(due, now + (int64_t)BANDWIDTH_LOOK_NS_MIN);
-    return tree->look_due;
+    bandwidth_next_looks(tree, now_ns, &close, &open);
+    return MIN(close, open);
 }

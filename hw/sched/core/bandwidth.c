@@ -59,6 +59,7 @@ static void gate_open(BandwidthGroup *group, int64_t now)
     s->longest_stall_ns = MAX(s->longest_stall_ns, stall);
     group->predict.window_used = 0;
     group->predict.window_start = now;
+    group->predict.idle = 0;
 }
 
 static void gate_update(BandwidthGroup *group, int64_t now)

@@ -45,7 +45,10 @@
 /* In one group itself, far above KVM's limit; keeps products in 64 bits. */
 #define BANDWIDTH_VCPUS_MAX 65536
 
-/* A look costs a wake-up: never sooner than this after the last. */
+/*
+ * A look costs a wake-up: to find a group dry never sooner than this after the
+ * last, but for the first one after a release that uses more than a quota.
+ */
 #define BANDWIDTH_LOOK_NS_MIN (250 * 1000ull)
 
 /* Debt up to this many quotas is never forgiven. */
@@ -152,11 +155,15 @@ void bandwidth_charge(BandwidthGroup *group, uint64_t ran_ns);
 bool bandwidth_advance(BandwidthTree *tree, int64_t now_ns);
 
 /*
- * When to look again: the earliest time at which a group could run dry, or at
- * which a refill is due to one that did; at least BANDWIDTH_LOOK_NS_MIN from
- * @now_ns, which is that of the last bandwidth_advance().  INT64_MAX: nothing
- * is limited, or the VM is stopped.
+ * When to look again after the last bandwidth_advance(), which was at @now_ns:
+ * the earliest time at which a group could run dry (@ret_close_ns) and at which
+ * a refill is due to one that did (@ret_open_ns).  Different threads may see to
+ * each.  INT64_MAX: there is none, or the VM is stopped.
  */
+void bandwidth_next_looks(BandwidthTree *tree, int64_t now_ns,
+                          int64_t *ret_close_ns, int64_t *ret_open_ns);
+
+/* The earlier of the two. */
 int64_t bandwidth_next_look(BandwidthTree *tree, int64_t now_ns);
 
 /*
