@@ -9,6 +9,7 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "hw/sched/host-affinity.h"
+#include "hw/sched/host-threads.h"
 #include "llcsched-internal.h"
 
 static int llcsched_kernel_get_mask(LlcschedVcpu *vcpu, HostCpuSet *ret_mask)
@@ -41,8 +42,14 @@ static uint64_t llcsched_kernel_cpu_ns(LlcschedVcpu *vcpu)
 
 static bool llcsched_kernel_main_thread(ThreadTimes *ret_times, int *ret_cpu)
 {
-    *ret_cpu = host_load_thread_cpu("", getpid());
-    return *ret_cpu >= 0 && host_load_thread("", getpid(), ret_times);
+    HostThread thread;
+
+    if (!host_thread_read("", getpid(), &thread) ||
+        !host_load_thread("", getpid(), ret_times)) {
+        return false;
+    }
+    *ret_cpu = thread.cpu;
+    return true;
 }
 
 static int llcsched_kernel_allowed(const HostTopology *host,

@@ -609,57 +609,6 @@ static void test_between_fewer_rows_than_cpus(void)
 #define ADD_ROOT_TEST(name, function)                                 \
     g_test_add(name, Root, NULL, root_set_up, function, root_tear_down)
 
-static void test_a_thread_is_on_the_cpu_that_it_may_use(void)
-{
-    cpu_set_t before, one;
-    int cpu = 0;
-
-    g_assert_cmpint(sched_getaffinity(0, sizeof(before), &before), ==, 0);
-    while (!CPU_ISSET(cpu, &before)) {
-        cpu++;
-    }
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    g_assert_cmpint(sched_setaffinity(0, sizeof(one), &one), ==, 0);
-    g_assert_cmpint(host_load_thread_cpu("", gettid()), ==, cpu);
-    g_assert_cmpint(sched_setaffinity(0, sizeof(before), &before), ==, 0);
-    g_assert_cmpint(host_load_thread_cpu("/nowhere", gettid()), ==, -1);
-}
-
-static void test_a_threads_name_cannot_move_its_cpu(void)
-{
-    static const struct {
-        const char *text;
-        int cpu;
-    } rows[] = {
-        { "7 (a) R 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 "
-          "25 26 27 28 29 30 31 32 33 34 35 36 37 38 5 40 41\n", 5 },
-        { "7 (a) R 1 (b) 9) R 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 "
-          "22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 5 40\n", 5 },
-        { "7 (a) R 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 "
-          "25 26 27 28 29 30 31 32 33 34 35 36 37 38 -5 40 41\n", -1 },
-        { "7 (a) R 4 5\n", -1 },
-        { "garbage", -1 },
-    };
-
-    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_autofree char *root = g_dir_make_tmp("llcsched-test-XXXXXX", NULL);
-        g_autofree char *dir = g_build_filename(root, "proc/self/task/7",
-                                                NULL);
-        g_autofree char *file = g_build_filename(dir, "stat", NULL);
-
-        g_assert_cmpint(g_mkdir_with_parents(dir, 0700), ==, 0);
-        g_assert_true(g_file_set_contents(file, rows[i].text, -1, NULL));
-        g_assert_cmpint(host_load_thread_cpu(root, 7), ==, rows[i].cpu);
-        g_assert_cmpint(g_unlink(file), ==, 0);
-        for (char *end; strlen(dir) > strlen(root); *end = 0) {
-            g_assert_cmpint(g_rmdir(dir), ==, 0);
-            end = strrchr(dir, '/');
-        }
-        g_assert_cmpint(g_rmdir(root), ==, 0);
-    }
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -715,9 +664,5 @@ int main(int argc, char **argv)
                     test_between_unlike_samples_tell_nothing);
     g_test_add_func("/host-load/between/fewer-rows-than-cpus",
                     test_between_fewer_rows_than_cpus);
-    g_test_add_func("/host-load/thread/is-on-the-cpu-that-it-may-use",
-                    test_a_thread_is_on_the_cpu_that_it_may_use);
-    g_test_add_func("/host-load/thread/name-cannot-move-its-cpu",
-                    test_a_threads_name_cannot_move_its_cpu);
     return g_test_run();
 }

@@ -242,45 +242,6 @@ bool host_load_thread(const char *root, int tid, ThreadTimes *ret_times)
     return got > 0 && host_load_parse_thread(text, got, ret_times);
 }
 
-/*
- * proc_pid_stat(5): "pid (comm) state ...", where comm may hold anything; the
- * processor is the 39th field, so the 37th after comm.
- */
-static int parse_processor(const char *text)
-{
-    const char *p = strrchr(text, ')');
-    int cpu;
-
-    for (int field = 2; p && field < 39; field++) {
-        p = strchr(p + 1, ' ');
-    }
-    return p && sscanf(p, " %d ", &cpu) == 1 && cpu >= 0 &&
-           cpu < HOST_CPU_MAX ? cpu : -1;
-}
-
-int host_load_thread_cpu(const char *root, int tid)
-{
-    char file[64], path[PATH_MAX], text[1024];
-    ssize_t got;
-    int fd;
-
-    snprintf(file, sizeof(file), "self/task/%d/stat", tid);
-    if (!load_path(path, sizeof(path), root, file)) {
-        return -1;
-    }
-    fd = open_regular(path);
-    if (fd < 0) {
-        return -1;
-    }
-    got = read_some(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (got <= 0) {
-        return -1;
-    }
-    text[got] = 0;
-    return parse_processor(text);
-}
-
 static uint64_t gained(uint64_t before, uint64_t after)
 {
     return after > before ? after - before : 0;

@@ -69,12 +69,6 @@ typedef struct ThreadTimes {
  */
 bool host_load_thread(const char *root, int tid, ThreadTimes *ret_times);
 
-/*
- * The CPU that the thread is on, or was on last, from
- * @root/proc/self/task/@tid/stat; -1: gone, denied or garbage.
- */
-int host_load_thread_cpu(const char *root, int tid);
-
 /* More tasks than that per CPU are not told apart, per mille. */
 #define HOST_LOAD_TASKS_MAX 1000000
 
