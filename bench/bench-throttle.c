@@ -15,7 +15,21 @@ static const struct {
     ThrottleRow *measure;
     const char *what;
 } rows[] = {
-    { "share", throttle_share_quiet, "how exactly a quota is kept" },
+    { "share", throttle_share, "how exactly a quota is kept" },
+    { "beside", throttle_beside,
+      "the same beside others that use a tenth of each CPU" },
+    { "one", throttle_one, "one vCPU of eight spins" },
+    { "crowd", throttle_crowd, "two busy competitors per CPU" },
+    { "stall", throttle_stall, "how long the guest is stopped" },
+    { "endless", throttle_endless,
+      "overrun of a guest that never exits by itself" },
+    { "hop", throttle_hop, "a word handed between two vCPUs" },
+    { "lag", throttle_lag, "how long that takes" },
+    { "throttles", throttle_throttles, "5 ms of work each 100 ms, allowed" },
+    { "burst", throttle_burst, "the same with a tight quota, and burst" },
+    { "depth", throttle_depth, "work at depths 1, 3 and 5" },
+    { "depth-hop", throttle_depth_hop, "hand-offs at these depths" },
+    { "thread", throttle_thread, "what llcsched's thread costs" },
 };
 
 /* True if @name is to be measured: it was named, or none was. */

@@ -175,6 +175,17 @@ int64_t bench_now_ns(void)
     return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }
 
+void bench_sleep_until(int64_t when_ns)
+{
+    const struct timespec ts = {
+        .tv_sec = when_ns / 1000000000, .tv_nsec = when_ns % 1000000000,
+    };
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL)) {
+        /* a signal */
+    }
+}
+
 GArray *bench_repeat(BenchRun *run, void *opaque, int repeats)
 {
     GArray *values = g_array_sized_new(false, false, sizeof(double), repeats);

@@ -65,6 +65,7 @@ void bench_row(const Bench *bench, const char *name, const char *unit,
 
 /* Monotonic time. */
 int64_t bench_now_ns(void);
+void bench_sleep_until(int64_t when_ns);
 
 /* What one call of @run takes, in ns, @repeats times after one for warmth. */
 typedef void BenchRun(void *opaque);

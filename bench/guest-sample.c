@@ -21,7 +21,6 @@
 /* The layout of tests/guest/: README.md, "Counters in memory". */
 #define MEMORY_BYTES (16 * 1024 * 1024)
 #define SLOTS 0x10000
-#define SLOT_BYTES 64
 
 /*
  * Longer than a tick of any kernel (HZ=100), and than the turn that another
@@ -50,9 +49,14 @@ static void create_memory(GuestVm *guest)
 }
 
 /* APIC ids are vCPU indexes as long as all counts are powers of two. */
+volatile uint32_t *guest_vm_slot(const GuestVm *guest, int vcpu)
+{
+    return guest->memory + SLOTS / sizeof(uint32_t) + vcpu * SLOT_WORDS;
+}
+
 static uint32_t read_count(const GuestVm *guest, int vcpu)
 {
-    return guest->memory[(SLOTS + vcpu * SLOT_BYTES) / sizeof(uint32_t)];
+    return *guest_vm_slot(guest, vcpu);
 }
 
 /* What the guest itself says must lie between what we read around it. */
@@ -192,6 +196,22 @@ uint64_t guest_vm_count(const GuestVm *guest)
         sum += read_count(guest, i);
     }
     return sum;
+}
+
+double guest_vm_rate(const GuestVm *guest, int ms)
+{
+    g_autofree uint32_t *before = g_new(uint32_t, guest->n_vcpus);
+    int64_t start = bench_now_ns();
+    double count = 0;
+
+    for (int i = 0; i < guest->n_vcpus; i++) {
+        before[i] = read_count(guest, i);
+    }
+    bench_sleep_until(start + ms * 1000000ll);
+    for (int i = 0; i < guest->n_vcpus; i++) {
+        count += (uint32_t)(read_count(guest, i) - before[i]);
+    }
+    return count * 1e9 / (bench_now_ns() - start);
 }
 
 /*

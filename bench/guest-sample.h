@@ -44,6 +44,16 @@ typedef struct VcpuSample {
  */
 VcpuSample guest_vm_sample_vcpu(const GuestVm *guest, int vcpu);
 
+/* What the guest has on @vcpu, SLOT_WORDS words: tests/guest/README.md. */
+#define SLOT_WORDS 16
+volatile uint32_t *guest_vm_slot(const GuestVm *guest, int vcpu);
+
+/*
+ * What the vCPUs counted in @ms from now, a second.  None may count 2^32 in
+ * that time.
+ */
+double guest_vm_rate(const GuestVm *guest, int ms);
+
 /*
  * The CPU time of the vCPUs, ns: of those that run, up to the last tick.
  * Cheap.

@@ -8,6 +8,7 @@
 
 #include "stats.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,20 @@ double stats_percentile(const double *values, int n, double percent)
 double stats_median(const double *values, int n)
 {
     return stats_percentile(values, n, 50);
+}
+
+double stats_variation(const double *values, int n)
+{
+    double mean = 0, squares = 0;
+
+    g_assert(n >= 2);
+    for (int i = 0; i < n; i++) {
+        mean += values[i] / n;
+    }
+    for (int i = 0; i < n; i++) {
+        squares += (values[i] - mean) * (values[i] - mean);
+    }
+    return sqrt(squares / (n - 1)) / mean;
 }
 
 StatsInterval stats_median_interval(const double *values, int n, int rounds,

@@ -19,6 +19,9 @@
  */
 double stats_percentile(const double *values, int n, double percent);
 
+/* The standard deviation of the @n values (at least 2) in parts of the mean. */
+double stats_variation(const double *values, int n);
+
 double stats_median(const double *values, int n);
 
 typedef struct StatsInterval {

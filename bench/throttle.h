@@ -28,18 +28,33 @@ typedef struct Throttle {
     /* The VM of the row that is measured now. */
     GuestVm guest;
     Limiter limiter;
+    double ticks_per_ms;    /* of the guest's TSC; 0: not known */
+    int thread;             /* id of llcsched's thread */
 } Throttle;
 
 /* One part of the benchmark.  @row is its name, and that of its samples. */
 typedef void ThrottleRow(Throttle *throttle, const char *row);
 
-ThrottleRow throttle_share_quiet;
+ThrottleRow throttle_share, throttle_beside, throttle_one, throttle_crowd;
+ThrottleRow throttle_stall, throttle_endless;
+ThrottleRow throttle_hop, throttle_lag;
+ThrottleRow throttle_burst, throttle_throttles;
+ThrottleRow throttle_depth, throttle_depth_hop;
+ThrottleRow throttle_thread;
 
 /* --- What the parts share --- */
 
 /* A VM with the test guest, whose vCPUs @throttle->limiter can limit. */
 void throttle_vm_start(Throttle *throttle, const char *mode, int n_vcpus);
 void throttle_vm_end(Throttle *throttle);
+
+/* The same in a mode that notes times; sets @throttle->ticks_per_ms. */
+void throttle_vm_start_noting(Throttle *throttle, const char *mode,
+                              int n_vcpus);
+
+/* How often llcsched's thread woke up so far, and its CPU time. */
+uint64_t throttle_wakeups(const Throttle *throttle);
+uint64_t throttle_thread_ns(const Throttle *throttle);
 
 /* Let @side limit, and forget what was before. */
 void throttle_settle(Throttle *throttle, const LimitSide *side, double cpus);
@@ -54,6 +69,11 @@ typedef void ThrottleMeasure(Throttle *throttle, const LimitSide *side,
  */
 void throttle_rounds(Throttle *throttle, const LimitSide *sides, int n,
                      ThrottleMeasure *measure, void *opaque);
+
+/* The same for one side. */
+void throttle_add(const Throttle *throttle, const char *row,
+                  const LimitSide *side, int round, const char *metric,
+                  const char *unit, double value);
 
 /*
  * Add the row of a metric of one side to the summary, "WHAT: SIDE", if it was

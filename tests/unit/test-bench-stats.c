@@ -65,6 +65,15 @@ static void test_percentile_between(void)
     assert_near(stats_percentile(values, 5, 90), 46);
 }
 
+static void test_variation(void)
+{
+    const double values[] = { 8, 12, 10, 10 };
+    const double equal[] = { 3, 3, 3 };
+
+    assert_near(stats_variation(values, 4), 0.16329931618554522);
+    assert_near(stats_variation(equal, 3), 0);
+}
+
 static void test_input_untouched(void)
 {
     double values[] = { 3, 1, 2 };
@@ -169,6 +178,8 @@ int main(int argc, char **argv)
                     test_percentile_ends);
     g_test_add_func("/bench-stats/percentile/interpolates",
                     test_percentile_between);
+    g_test_add_func("/bench-stats/variation-is-that-of-a-sample",
+                    test_variation);
     g_test_add_func("/bench-stats/input-is-not-changed",
                     test_input_untouched);
     g_test_add_func("/bench-stats/interval/same-seed-same-result",
