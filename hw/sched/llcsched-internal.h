@@ -45,6 +45,7 @@ typedef struct LlcschedConfig {
     uint32_t interval_ms;
     uint32_t guard_util;        /* percent */
     uint32_t guard_tasks;       /* percent */
+    bool steal_time;
     bool has_cpus;
     HostCpuSet cpus;
     GArray *usage;              /* uint32_t percent; NULL: not given */
@@ -91,6 +92,14 @@ typedef struct LlcschedVcpu {
     clockid_t clock;            /* CPU time of its thread */
     bool charging;              /* @charged_ns holds */
     uint64_t charged_ns;        /* CPU time up to which it was charged */
+    uint64_t throttled_ns;      /* out of the guest, up to @closed_ns */
+    int64_t closed_ns;          /* since then out again, if its gate is shut */
+
+    bool stolen;                /* was proven out, and wanted to run */
+    uint64_t stolen_from_ns;    /* throttled time when that was */
+    uint64_t steal_due_ns;      /* to be told to the guest */
+    uint64_t steal_ns;          /* told */
+    LlcschedStealState steal_state;
 
     LlcschedVcpuTrust trust;
 
@@ -206,6 +215,7 @@ struct Llcsched {
     QTAILQ_HEAD(, LlcschedGroup) groups; /* parents before children */
     QEMUTimer *throttle_timer;
     QEMUBH *open_gates;         /* in the main loop, with the BQL */
+    bool throttle_paused;       /* the VM stands: nobody is throttled */
 
     LlcschedTrustData trust;
 
@@ -355,6 +365,9 @@ void llcsched_throttle_remove(LlcschedGroup *group);
 void llcsched_throttle_set_limits(LlcschedGroup *group,
                                   const BandwidthLimits *limits);
 
+/* For how long quotas kept it out so far.  Lock held. */
+uint64_t llcsched_throttled_ns(const LlcschedVcpu *vcpu, int64_t now_ns);
+
 /* A vCPU's thread is known, or the vCPU goes.  Lock held. */
 void llcsched_throttle_join(LlcschedVcpu *vcpu);
 void llcsched_throttle_leave(LlcschedVcpu *vcpu);
@@ -418,6 +431,23 @@ bool llcsched_trust_admits(Llcsched *s, Error **errp);
 
 /* Lock held. */
 LlcschedTrustInfo *llcsched_trust_info(const Llcsched *s);
+
+/* llcsched-steal.c */
+
+/* Whether the guest is told of @vcpu's throttled time, or why not. */
+LlcschedStealState llcsched_steal_state(const LlcschedVcpu *vcpu);
+
+/* Close the gate of @vcpu: what follows may be stolen time.  Lock held. */
+void llcsched_steal_begin(LlcschedVcpu *vcpu);
+
+/* It is open again, and throttled_ns complete: tell.  BQL and lock held. */
+void llcsched_steal_end(LlcschedVcpu *vcpu);
+
+/* The VM stands, as do the clocks: tell.  BQL held, lock not held. */
+void llcsched_steal_pause(Llcsched *s);
+
+/* The VM is about to run.  Lock held. */
+void llcsched_steal_resume(Llcsched *s);
 
 /* llcsched-vcpu.c.  All with the BQL held and the lock not held. */
 void llcsched_vcpus_attach(Llcsched *s);

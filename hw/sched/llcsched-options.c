@@ -27,6 +27,7 @@ void llcsched_config_default(LlcschedConfig *config)
         .interval_ms = LLCSCHED_INTERVAL_MS_DEFAULT,
         .guard_util = PLACEMENT_GUARD_UTIL_DEFAULT,
         .guard_tasks = PLACEMENT_GUARD_TASKS_DEFAULT,
+        .steal_time = true,
     };
 }
 
@@ -108,6 +109,7 @@ static const LlcschedChoice llcsched_choices[] = {
     { "prefer", "LlcschedPrefer", &LlcschedPrefer_lookup,
       offsetof(LlcschedConfig, prefer) },
     { "dynamic", "bool", NULL, offsetof(LlcschedConfig, dynamic) },
+    { "steal-time", "bool", NULL, offsetof(LlcschedConfig, steal_time) },
     { "trust", "LlcschedTrust", &LlcschedTrust_lookup,
       offsetof(LlcschedConfig, trust), true },
     { "trust-backend", "LlcschedTrustBackend", &LlcschedTrustBackend_lookup,

@@ -116,6 +116,9 @@ static LlcschedVcpuInfo *llcsched_vcpu_info(const Llcsched *s,
     info->run_ns = vcpu->times.run_ns;
     info->wait_ns = vcpu->times.wait_ns;
     info->moves = vcpu->moves;
+    info->throttled_ns = llcsched_throttled_ns(vcpu, llcsched_now_ns());
+    info->steal_ns = vcpu->steal_ns;
+    info->steal_state = llcsched_steal_state(vcpu);
     info->cookie_state = vcpu->trust.state;
     info->cookie_hash = vcpu->trust.hash
                         ? g_strdup_printf("0x%" PRIx64, vcpu->trust.hash)

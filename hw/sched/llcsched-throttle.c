@@ -59,11 +59,19 @@ static bool llcsched_must_wait(const LlcschedVcpu *vcpu)
     return vcpu->group && bandwidth_group_gated(vcpu->group->bandwidth);
 }
 
+uint64_t llcsched_throttled_ns(const LlcschedVcpu *vcpu, int64_t now_ns)
+{
+    bool passes = vcpu_gate_closed(vcpu->cpu, VCPU_GATE_QUOTA) &&
+                  !vcpu->sched->throttle_paused && now_ns > vcpu->closed_ns;
+
+    return vcpu->throttled_ns + (passes ? now_ns - vcpu->closed_ns : 0);
+}
+
 /*
  * Close the gates of vCPUs whose group ran dry; true if some have to be
  * opened.  Lock held: a vCPU with a thread id is alive.
  */
-static bool llcsched_close_gates(Llcsched *s)
+static bool llcsched_close_gates(Llcsched *s, int64_t now_ns)
 {
     LlcschedVcpu *vcpu;
     bool open = false;
@@ -74,7 +82,8 @@ static bool llcsched_close_gates(Llcsched *s)
         if (closed && !llcsched_must_wait(vcpu)) {
             open = true;
         } else if (!closed && vcpu->thread_id && llcsched_must_wait(vcpu)) {
-            vcpu_gate_close(vcpu->cpu, VCPU_GATE_QUOTA);
+            vcpu->closed_ns = now_ns;
+            llcsched_steal_begin(vcpu);
         }
     }
     return open;
@@ -83,12 +92,15 @@ static bool llcsched_close_gates(Llcsched *s)
 /* BQL and lock held. */
 static void llcsched_open_gates(Llcsched *s)
 {
+    int64_t now_ns = llcsched_now_ns();
     LlcschedVcpu *vcpu;
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
         if (vcpu_gate_closed(vcpu->cpu, VCPU_GATE_QUOTA) &&
             !llcsched_must_wait(vcpu)) {
+            vcpu->throttled_ns = llcsched_throttled_ns(vcpu, now_ns);
             vcpu_gate_open(vcpu->cpu, VCPU_GATE_QUOTA);
+            llcsched_steal_end(vcpu);
         }
     }
 }
@@ -192,7 +204,7 @@ static void llcsched_throttle_turn(Llcsched *s, GArray *news)
     llcsched_charge(s);
     bandwidth_advance(s->bandwidth, now_ns);
     /* whether or not a group's gate changed: vCPUs come and go as well */
-    if (llcsched_close_gates(s)) {
+    if (llcsched_close_gates(s, now_ns)) {
         if (bql_locked()) {
             llcsched_open_gates(s);
         } else {
@@ -234,17 +246,34 @@ static void llcsched_skip_charge(Llcsched *s)
 
 void llcsched_throttle_resume(Llcsched *s)
 {
+    int64_t now_ns = llcsched_now_ns();
+    LlcschedVcpu *vcpu;
+
     QEMU_LOCK_GUARD(&s->lock);
     llcsched_skip_charge(s);
-    bandwidth_resume(s->bandwidth, llcsched_now_ns());
+    bandwidth_resume(s->bandwidth, now_ns);
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        vcpu->closed_ns = now_ns;
+    }
+    s->throttle_paused = false;
+    llcsched_steal_resume(s);
 }
 
 void llcsched_throttle_pause(Llcsched *s)
 {
-    QEMU_LOCK_GUARD(&s->lock);
-    llcsched_charge(s);
-    bandwidth_pause(s->bandwidth, llcsched_now_ns());
-    timer_del(s->throttle_timer);
+    int64_t now_ns = llcsched_now_ns();
+    LlcschedVcpu *vcpu;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        llcsched_charge(s);
+        bandwidth_pause(s->bandwidth, now_ns);
+        timer_del(s->throttle_timer);
+        QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+            vcpu->throttled_ns = llcsched_throttled_ns(vcpu, now_ns);
+        }
+        s->throttle_paused = true;
+    }
+    llcsched_steal_pause(s);
 }
 
 /* Lock held. */
@@ -364,6 +393,7 @@ void llcsched_throttle_init(Llcsched *s)
     }
     if (!runstate_is_running()) {
         bandwidth_pause(s->bandwidth, llcsched_now_ns());
+        s->throttle_paused = true;
     }
 }
 

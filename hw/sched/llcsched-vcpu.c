@@ -93,6 +93,7 @@ static void llcsched_vcpu_add(Llcsched *s, CPUState *cpu)
     vcpu->cpu = cpu;
     vcpu->index = cpu->cpu_index;
     vcpu->host_llc = -1;
+    vcpu->steal_state = LLCSCHED_STEAL_STATE_WAITING;
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         QTAILQ_INSERT_TAIL(&s->vcpus, vcpu, next);
         s->plan_due = true;

@@ -23,6 +23,15 @@ void vcpu_gate_close(CPUState *cpu, uint32_t reason)
     qemu_cpu_kick(cpu);
 }
 
+void vcpu_gate_close_then(CPUState *cpu, uint32_t reason, run_on_cpu_func func,
+                          run_on_cpu_data data)
+{
+    qatomic_or(&cpu->gate, reason);
+    /* as above: to queue work is to kick */
+    smp_mb();
+    async_run_on_cpu(cpu, func, data);
+}
+
 /* The vCPU waits on halt_cond with the BQL, so no wake-up can be lost. */
 void vcpu_gate_open(CPUState *cpu, uint32_t reason)
 {

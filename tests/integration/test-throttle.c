@@ -16,11 +16,13 @@
 #include <string.h>
 #include <sys/wait.h>
 
-
 /* Two spinning vCPUs are gated for nine tenths of each period. */
 #define LIMITS "quota-us=2000,period-us=10000"
 #define GROUP "-object llcsched-group,id=top " \
               "-object llcsched-group,id=g,parent=top,vcpus=0-1," LIMITS
+
+/* Where it can be, the time is shown to the guest. */
+#define STEAL " -fw_cfg name=opt/llcsched/steal,string=own"
 
 /* Gated for nearly all of a second. */
 #define HARDLY "'id': 'g', 'quota-us': 100, 'period-us': 1000000"
@@ -35,7 +37,7 @@ static int rounds(void)
 static Vm *start_with(const char *accel, const char *smp, const char *more)
 {
     g_autofree char *object = sched_object(&host, "");
-    g_autofree char *args = g_strconcat(object, " ", more, NULL);
+    g_autofree char *args = g_strconcat(object, STEAL " ", more, NULL);
 
     return vm_start(&(VmConfig) { .accel = accel, .smp = smp, .args = args });
 }
@@ -48,78 +50,30 @@ static Vm *start(const char *accel)
     return vm;
 }
 
-/* --- What the query says of a group --- */
-
-/* Borrowed from @info. */
-static JsonObject *find_group(Vm *vm, JsonNode *info, const char *id)
-{
-    JsonArray *groups = json_object_get_array_member(
-        json_node_get_object(info), "groups");
-
-    for (guint i = 0; i < json_array_get_length(groups); i++) {
-        JsonObject *group = json_array_get_object_element(groups, i);
-
-        if (strcmp(json_object_get_string_member(group, "id"), id) == 0) {
-            return group;
-        }
-    }
-    vm_fail(vm, "there is no group '%s'", id);
-}
-
-static gint64 group_int(Vm *vm, const char *id, const char *member)
-{
-    g_autoptr(JsonNode) info = sched_query(vm);
-
-    return json_object_get_int_member(find_group(vm, info, id), member);
-}
-
-static bool group_is_throttled(Vm *vm, const char *id)
-{
-    g_autoptr(JsonNode) info = sched_query(vm);
-
-    return json_object_get_boolean_member(find_group(vm, info, id),
-                                          "throttled");
-}
-
-static bool throttled_periods_reached(Vm *vm, void *opaque)
-{
-    return group_int(vm, "g", "throttled-periods") >= *(gint64 *)opaque;
-}
+/* --- Throttling --- */
 
 /* It is throttled, period after period. */
 static void wait_throttled(Vm *vm)
 {
-    gint64 wanted = group_int(vm, "g", "throttled-periods") + 2;
-
-    vm_wait(vm, throttled_periods_reached, &wanted, "throttled periods");
+    sched_wait_throttled(vm, "g", 2);
 }
 
 static bool g_is_gated(Vm *vm, void *opaque)
 {
-    return group_is_throttled(vm, "g");
+    return sched_group_is_throttled(vm, "g");
 }
 
 /* --- Share --- */
 
-static gint64 thread_cpu_ns(Vm *vm, int tid)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/schedstat",
-                                            (int)vm_pid(vm), tid);
-    g_autofree char *text = NULL;
-    g_autoptr(GError) err = NULL;
-
-    g_file_get_contents(path, &text, NULL, &err);
-    g_assert_no_error(err);
-    return g_ascii_strtoll(text, NULL, 10);
-}
-
 static gint64 vcpus_cpu_ns(Vm *vm)
 {
-    g_autoptr(GArray) threads = vm_vcpu_threads(vm);
     gint64 ns = 0;
 
-    for (guint i = 0; i < threads->len; i++) {
-        ns += thread_cpu_ns(vm, g_array_index(threads, int, i));
+    for (int i = 0; i < 2; i++) {
+        gint64 run_ns, wait_ns;
+
+        sched_vcpu_times(vm, i, &run_ns, &wait_ns);
+        ns += run_ns;
     }
     return ns;
 }
@@ -184,9 +138,9 @@ static void stop_and_cont(Vm *vm)
     gint64 periods;
 
     vm_do(vm, "stop", NULL);
-    periods = group_int(vm, "g", "periods");
+    periods = sched_group_int(vm, "g", "periods");
     vm_do(vm, "query-cpus-fast", NULL);
-    g_assert_cmpint(group_int(vm, "g", "periods"), ==, periods);
+    g_assert_cmpint(sched_group_int(vm, "g", "periods"), ==, periods);
     vm_do(vm, "cont", NULL);
     vm_wait_all_move(vm, 2);
 }
@@ -212,7 +166,7 @@ static void unlimit_and_limit(Vm *vm)
     vm_do(vm, "llcsched-set-limits", "{" HARDLY "}");
     vm_wait(vm, g_is_gated, NULL, "the gate to close");
     vm_do(vm, "llcsched-set-limits", "{'id': 'g', 'quota-us': 0}");
-    g_assert_false(group_is_throttled(vm, "g"));
+    g_assert_false(sched_group_is_throttled(vm, "g"));
     vm_wait_all_move(vm, 2);
     vm_do(vm, "llcsched-set-limits", "{'id': 'g', 'quota-us': 2000,"
           " 'period-us': 10000}");
@@ -342,12 +296,12 @@ static void reset_at_once(Vm *vm)
 static bool done_while_gated(Vm *vm, void *opaque)
 {
     void (**action)(Vm *) = opaque;
-    gint64 refills = group_int(vm, "g", "throttled-periods");
-    bool gated = group_is_throttled(vm, "g");
+    gint64 refills = sched_group_int(vm, "g", "throttled-periods");
+    bool gated = sched_group_is_throttled(vm, "g");
 
     (*action)(vm);
-    gated = gated && group_is_throttled(vm, "g") &&
-            group_int(vm, "g", "throttled-periods") == refills;
+    gated = gated && sched_group_is_throttled(vm, "g") &&
+            sched_group_int(vm, "g", "throttled-periods") == refills;
     vm_do(vm, "cont", NULL);
     return gated;
 }
@@ -404,35 +358,11 @@ static void test_unplug_while_gated(gconstpointer accel)
 
 /* --- Migration --- */
 
-static bool migration_is_over(Vm *vm, void *opaque)
-{
-    g_autoptr(JsonNode) reply = vm_qmp(vm, "query-migrate", NULL);
-    const char *status = json_object_get_string_member_with_default(
-        json_node_get_object(reply), "status", "none");
-
-    if (strcmp(status, "failed") == 0) {
-        vm_fail(vm, "migration failed");
-    }
-    return strcmp(status, "completed") == 0;
-}
-
-static bool runs(Vm *vm, void *opaque)
-{
-    g_autoptr(JsonNode) reply = vm_qmp(vm, "query-status", NULL);
-
-    return json_object_get_boolean_member(json_node_get_object(reply),
-                                          "running");
-}
-
 static Vm *migrate(Vm *from, const char *accel)
 {
-    g_autofree char *path = g_build_filename(vm_dir(from), "to", NULL);
-    g_autofree char *args = g_strdup_printf(GROUP " -incoming unix:%s", path);
-    Vm *to = start_with(accel, "2,sockets=2", args);
+    Vm *to = start_with(accel, "2,sockets=2", GROUP " -incoming defer");
 
-    vm_do(from, "migrate", "{'uri': 'unix:%s'}", path);
-    vm_wait(from, migration_is_over, NULL, "the end of migration");
-    vm_wait(to, runs, NULL, "the guest to run where it went");
+    vm_migrate(from, to);
     return to;
 }
 

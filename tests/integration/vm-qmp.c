@@ -186,6 +186,29 @@ void vm_forget_events(Vm *vm)
     g_queue_clear_full(&vm->events, (GDestroyNotify)json_node_unref);
 }
 
+static bool migrated(Vm *vm, void *opaque)
+{
+    g_autoptr(JsonNode) reply = vm_qmp(vm, "query-migrate", NULL);
+    const char *status = json_object_get_string_member_with_default(
+        json_node_get_object(reply), "status", "none");
+
+    if (strcmp(status, "failed") == 0) {
+        vm_fail(vm, "the migration failed");
+    }
+    return strcmp(status, "completed") == 0;
+}
+
+void vm_migrate(Vm *from, Vm *to)
+{
+    g_autofree char *uri = g_strdup_printf("unix:%s/migration", vm_dir(to));
+    g_autoptr(JsonNode) resumed = NULL;
+
+    vm_do(to, "migrate-incoming", "{'uri': '%s'}", uri);
+    vm_do(from, "migrate", "{'uri': '%s'}", uri);
+    vm_wait(from, migrated, NULL, "the migration");
+    resumed = vm_wait_event(to, "RESUME");
+}
+
 GArray *vm_vcpu_threads(Vm *vm)
 {
     g_autoptr(JsonNode) reply = vm_qmp(vm, "query-cpus-fast", NULL);

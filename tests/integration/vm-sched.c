@@ -153,6 +153,69 @@ char *sched_vcpu_text(Vm *vm, int index, const char *member)
                          : "(absent)");
 }
 
+gint64 sched_vcpu_int(Vm *vm, int index, const char *member)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+    JsonObject *vcpu = find_vcpu(info, index);
+
+    g_assert_nonnull(vcpu);
+    return json_object_get_int_member(vcpu, member);
+}
+
+/* Borrowed from @info. */
+static JsonObject *find_group(Vm *vm, JsonNode *info, const char *id)
+{
+    JsonArray *groups = json_object_get_array_member(
+        json_node_get_object(info), "groups");
+
+    for (guint i = 0; i < json_array_get_length(groups); i++) {
+        JsonObject *group = json_array_get_object_element(groups, i);
+
+        if (strcmp(json_object_get_string_member(group, "id"), id) == 0) {
+            return group;
+        }
+    }
+    vm_fail(vm, "there is no group '%s'", id);
+}
+
+gint64 sched_group_int(Vm *vm, const char *id, const char *member)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+
+    return json_object_get_int_member(find_group(vm, info, id), member);
+}
+
+bool sched_group_is_throttled(Vm *vm, const char *id)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+
+    return json_object_get_boolean_member(find_group(vm, info, id),
+                                          "throttled");
+}
+
+typedef struct WantedPeriods {
+    const char *id;
+    gint64 throttled;
+} WantedPeriods;
+
+static bool throttled_periods_reached(Vm *vm, void *opaque)
+{
+    const WantedPeriods *wanted = opaque;
+
+    return sched_group_int(vm, wanted->id, "throttled-periods") >=
+           wanted->throttled;
+}
+
+void sched_wait_throttled(Vm *vm, const char *id, int n)
+{
+    WantedPeriods wanted = {
+        .id = id,
+        .throttled = sched_group_int(vm, id, "throttled-periods") + n,
+    };
+
+    vm_wait(vm, throttled_periods_reached, &wanted, "throttled periods");
+}
+
 typedef struct Wanted {
     int index;              /* of a vCPU, or -1 for the object */
     const char *member;     /* NULL: the kernel's mask */
@@ -222,6 +285,22 @@ static int vcpu_thread(Vm *vm, int index)
 
     g_assert_cmpint(index, <, threads->len);
     return g_array_index(threads, int, index);
+}
+
+void sched_vcpu_times(Vm *vm, int index, gint64 *ret_run_ns,
+                      gint64 *ret_wait_ns)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/schedstat",
+                                            (int)vm_pid(vm),
+                                            vcpu_thread(vm, index));
+    g_autofree char *text = NULL;
+    g_autoptr(GError) err = NULL;
+    char *rest;
+
+    g_file_get_contents(path, &text, NULL, &err);
+    g_assert_no_error(err);
+    *ret_run_ns = g_ascii_strtoll(text, &rest, 10);
+    *ret_wait_ns = g_ascii_strtoll(rest, NULL, 10);
 }
 
 char *sched_real_mask(Vm *vm, int index)

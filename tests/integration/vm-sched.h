@@ -57,6 +57,19 @@ char *sched_vcpu_text(Vm *vm, int index, const char *member);
 void sched_wait_vcpu_text(Vm *vm, int index, const char *member,
                           const char *value);
 
+/* What the query has of a group, or of vCPU @index, as a number. */
+gint64 sched_group_int(Vm *vm, const char *id, const char *member);
+gint64 sched_vcpu_int(Vm *vm, int index, const char *member);
+
+bool sched_group_is_throttled(Vm *vm, const char *id);
+
+/* Wait until the group was throttled in @n more periods. */
+void sched_wait_throttled(Vm *vm, const char *id, int n);
+
+/* What the kernel says that the thread of vCPU @index ran and waited. */
+void sched_vcpu_times(Vm *vm, int index, gint64 *ret_run_ns,
+                      gint64 *ret_wait_ns);
+
 /* The mask that the kernel has for vCPU @index, for the caller to free. */
 char *sched_real_mask(Vm *vm, int index);
 

@@ -126,6 +126,9 @@ JsonNode *vm_wait_event(Vm *vm, const char *name);
 /* Forget all events so far, so that only a new one is waited for. */
 void vm_forget_events(Vm *vm);
 
+/* Migrate to @to, which was started with "-incoming defer" and runs then. */
+void vm_migrate(Vm *from, Vm *to);
+
 /* Thread ids of the vCPUs in the order of their indexes: GArray of int. */
 GArray *vm_vcpu_threads(Vm *vm);
 

@@ -18,29 +18,6 @@ static char *cpus_option(const char *cpus)
     return g_strdup_printf(",cpus=%s", cpus);
 }
 
-static bool migrated(Vm *vm, void *opaque)
-{
-    g_autoptr(JsonNode) reply = vm_qmp(vm, "query-migrate", NULL);
-    const char *status = json_object_get_string_member_with_default(
-        json_node_get_object(reply), "status", "none");
-
-    if (strcmp(status, "failed") == 0) {
-        vm_fail(vm, "the migration failed");
-    }
-    return strcmp(status, "completed") == 0;
-}
-
-static void migrate(Vm *from, Vm *to)
-{
-    g_autofree char *uri = g_strdup_printf("unix:%s/migration", vm_dir(to));
-    g_autoptr(JsonNode) resumed = NULL;
-
-    vm_do(to, "migrate-incoming", "{'uri': '%s'}", uri);
-    vm_do(from, "migrate", "{'uri': '%s'}", uri);
-    vm_wait(from, migrated, NULL, "the migration");
-    resumed = vm_wait_event(to, "RESUME");
-}
-
 static void assert_placed_within(Vm *vm, int n, const char *cpus)
 {
     sched_assert_placed(vm, n);
@@ -67,13 +44,13 @@ static void test_other_cpus(void)
     there = lab_vm_start(smp, second, "-incoming defer");
     status = sched_query_text(there, "status");
     g_assert_cmpstr(status, ==, "waiting");
-    migrate(here, there);
+    vm_migrate(here, there);
     sched_wait_text(there, "status", "placed");
     assert_placed_within(there, 2, host.llcs[host.n_llcs - 1]);
     vm_wait_all_move(there, 2);
 
     back = lab_vm_start(smp, first, "-incoming defer");
-    migrate(there, back);
+    vm_migrate(there, back);
     sched_wait_text(back, "status", "placed");
     assert_placed_within(back, 2, host.llcs[0]);
     vm_wait_all_move(back, 2);
@@ -89,7 +66,7 @@ static void test_spinning(void)
     vm_wait_up(here, 4);
     vm_send(here, 's');
     vm_wait_all_move(here, 4);
-    migrate(here, there);
+    vm_migrate(here, there);
     sched_wait_text(there, "status", "placed");
     sched_wait_looks(there, 2);
     sched_assert_placed(there, 4);
@@ -106,11 +83,11 @@ static void test_without_object(void)
     g_autoptr(Vm) back = NULL;
 
     vm_wait_up(here, 2);
-    migrate(here, there);
+    vm_migrate(here, there);
     vm_wait_all_move(there, 2);
     sched_assert_real_masks(there, 2, host.online);
     back = lab_vm_start(smp, "", "-incoming defer");
-    migrate(there, back);
+    vm_migrate(there, back);
     sched_wait_text(back, "status", "placed");
     sched_assert_placed(back, 2);
     vm_wait_all_move(back, 2);

@@ -255,13 +255,15 @@ typedef struct Value {
 static const Value defaults[] = {
     { "placement", "'llc'" }, { "dynamic", "true" }, { "interval", "1000" },
     { "cpus", "[]" }, { "guard-util", "25" }, { "guard-tasks", "33" },
-    { "prefer", "'auto'" }, { "x-sysfs-root", "''" }, { "x-vcpu-usage", "[]" },
+    { "prefer", "'auto'" }, { "steal-time", "true" },
+    { "x-sysfs-root", "''" }, { "x-vcpu-usage", "[]" },
 };
 
 static const Value good_values[] = {
     { "placement", "'off'" }, { "placement", "'llc'" },
     { "placement", "'core'" }, { "placement", "'cpu'" },
     { "dynamic", "false" }, { "dynamic", "true" },
+    { "steal-time", "false" }, { "steal-time", "true" },
     { "interval", "100" }, { "interval", "60000" },
     { "guard-util", "1" }, { "guard-util", "100" },
     { "guard-tasks", "1" }, { "guard-tasks", "100" },
@@ -277,6 +279,7 @@ static const Value bad_values[] = {
     { "placement", "''", "placement" },
     { "placement", "1", "placement|string" },
     { "dynamic", "'maybe'", "dynamic|boolean" },
+    { "steal-time", "'maybe'", "steal-time|boolean" },
     { "interval", "99", "interval|99 ms|100 to 60000" },
     { "interval", "60001", "interval|60001 ms|100 to 60000" },
     { "interval", "0", "interval|0 ms|100 to 60000" },
@@ -582,7 +585,7 @@ static void test_ranges_of_cpus_on_the_command_line(void)
     g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
     QTestState *qts = start(tree, "", ",cpus=0-2,cpus=6,placement=core,"
                             "dynamic=off,interval=500,guard-util=40,"
-                            "guard-tasks=50,prefer=cache");
+                            "guard-tasks=50,prefer=cache,steal-time=off");
 
     assert_property(qts, "cpus", "[0, 1, 2, 6]");
     assert_property(qts, "placement", "'core'");
@@ -591,6 +594,7 @@ static void test_ranges_of_cpus_on_the_command_line(void)
     assert_property(qts, "guard-util", "40");
     assert_property(qts, "guard-tasks", "50");
     assert_property(qts, "prefer", "'cache'");
+    assert_property(qts, "steal-time", "false");
     assert_field(qts, "candidates", "0-2,6");
     qtest_quit(qts);
 }

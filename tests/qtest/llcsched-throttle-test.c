@@ -168,6 +168,51 @@ static void test_counters_of_a_spinner(void)
     qtest_quit(qts);
 }
 
+static int64_t vcpu_throttled(QTestState *qts, int n)
+{
+    QDict *info = query(qts);
+    const QDict *vcpu = nth(info, "vcpus", n);
+    int64_t ns = qdict_get_int(vcpu, "throttled-ns");
+
+    /* no guest runs here that could be told */
+    g_assert_cmpint(qdict_get_int(vcpu, "steal-ns"), ==, 0);
+    g_assert_cmpstr(qdict_get_str(vcpu, "steal-state"), ==, "unsupported");
+    qobject_unref(info);
+    return ns;
+}
+
+/* As long as their group, however that came and ended; idle ones as well. */
+static void test_time_of_each_vcpu(void)
+{
+    g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
+    QTestState *qts = start_busy(tree, "-smp 3", ONE_BUSY ",x-vcpu-usage=0");
+    int64_t ns;
+
+    add(qts, "g", "'vcpus': [0, 1], 'quota-us': 4000");
+    qtest_clock_step(qts, 100 * PERIOD);
+    ns = group_int(qts, "g", "gated-ns");
+    g_assert_cmpint(ns, >=, 59 * PERIOD);
+    g_assert_cmpint(vcpu_throttled(qts, 0), ==, ns);
+    g_assert_cmpint(vcpu_throttled(qts, 1), ==, ns);
+    g_assert_cmpint(vcpu_throttled(qts, 2), ==, 0);
+    step_until_throttled(qts, "g", true, PERIOD);
+    qtest_clock_step(qts, MS);
+    ns = group_int(qts, "g", "gated-ns");
+    qtest_qmp_assert_success(qts, "{'execute': 'stop'}");
+    qtest_clock_step(qts, 7 * PERIOD);
+    g_assert_cmpint(vcpu_throttled(qts, 0), ==, ns);
+    qtest_qmp_assert_success(qts, "{'execute': 'cont'}");
+    qtest_clock_step(qts, 10 * PERIOD);
+    g_assert_cmpint(vcpu_throttled(qts, 0), ==,
+                    group_int(qts, "g", "gated-ns"));
+    step_until_throttled(qts, "g", true, PERIOD);
+    ns = group_int(qts, "g", "gated-ns");
+    assert_success(delete_object(qts, "g"));
+    qtest_clock_step(qts, PERIOD);
+    g_assert_cmpint(vcpu_throttled(qts, 0), ==, ns);
+    qtest_quit(qts);
+}
+
 static void test_ancestor_throttles_all_below(void)
 {
     g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
@@ -756,6 +801,7 @@ static void test_deleted_group_is_told_of_no_more(void)
 
 static const TestCase tests[] = {
     { "counters/of-a-spinner", test_counters_of_a_spinner },
+    { "counters/of-each-vcpu", test_time_of_each_vcpu },
     { "counters/ancestor-throttles-all-below",
       test_ancestor_throttles_all_below },
     { "counters/sibling-is-left-alone", test_sibling_is_left_alone },

@@ -27,6 +27,10 @@
  */
 void vcpu_gate_close(CPUState *cpu, uint32_t reason);
 
+/* The same, and have @func run in the vCPU's thread once it has left. */
+void vcpu_gate_close_then(CPUState *cpu, uint32_t reason, run_on_cpu_func func,
+                          run_on_cpu_data data);
+
 /* Take @reason back; the vCPU runs again if it was the last.  BQL held. */
 void vcpu_gate_open(CPUState *cpu, uint32_t reason);
 

@@ -1,0 +1,152 @@
+/*
+ * LLC-aware vCPU scheduler: showing throttled time to the guest as steal
+ *
+ * Stolen is what passes from when a vCPU that wants to run is proven out of the
+ * guest until its gate opens.  Before, it still ran; afterwards it may wait for
+ * a CPU, and that KVM tells itself.  The guest is told when the gate opens,
+ * before the vCPU runs again, and when the VM stops, so that what is saved or
+ * migrated is complete.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "hw/sched/vcpu-gate.h"
+#include "hw/sched/vcpu-steal.h"
+#include "llcsched-internal.h"
+#include "trace.h"
+
+/* Why no vCPU of this VM is told; else WAITING.  Lock or BQL held. */
+static LlcschedStealState llcsched_steal_vm_state(const Llcsched *s)
+{
+    if (!vcpu_steal_supported()) {
+        return LLCSCHED_STEAL_STATE_UNSUPPORTED;
+    }
+    if (current_machine->cgs) {
+        return LLCSCHED_STEAL_STATE_PROTECTED;
+    }
+    return s->config.steal_time ? LLCSCHED_STEAL_STATE_WAITING
+                                : LLCSCHED_STEAL_STATE_OFF;
+}
+
+static bool llcsched_steal_possible(const Llcsched *s)
+{
+    return llcsched_steal_vm_state(s) == LLCSCHED_STEAL_STATE_WAITING;
+}
+
+LlcschedStealState llcsched_steal_state(const LlcschedVcpu *vcpu)
+{
+    return llcsched_steal_possible(vcpu->sched)
+           ? vcpu->steal_state : llcsched_steal_vm_state(vcpu->sched);
+}
+
+/*
+ * In the vCPU thread, out of the guest, BQL held, without which no gate opens.
+ * A vCPU that halts is not stolen from, even if it is woken while it is out:
+ * what waits for it then cannot be seen from here.
+ */
+static void llcsched_steal_is_out(CPUState *cpu, run_on_cpu_data data)
+{
+    LlcschedVcpu *vcpu = data.host_ptr;
+    LlcschedStealState state;
+
+    if (!vcpu_gate_closed(cpu, VCPU_GATE_QUOTA) ||
+        !vcpu_steal_wants_to_run(cpu)) {
+        return;
+    }
+    state = vcpu_steal_state(cpu);
+    QEMU_LOCK_GUARD(&vcpu->sched->lock);
+    vcpu->steal_state = state;
+    if (!vcpu->stolen && state == LLCSCHED_STEAL_STATE_SHOWN) {
+        vcpu->stolen = true;
+        vcpu->stolen_from_ns = llcsched_throttled_ns(vcpu, llcsched_now_ns());
+    }
+}
+
+void llcsched_steal_begin(LlcschedVcpu *vcpu)
+{
+    if (llcsched_steal_possible(vcpu->sched)) {
+        vcpu_gate_close_then(vcpu->cpu, VCPU_GATE_QUOTA, llcsched_steal_is_out,
+                             RUN_ON_CPU_HOST_PTR(vcpu));
+    } else {
+        vcpu_gate_close(vcpu->cpu, VCPU_GATE_QUOTA);
+    }
+}
+
+/*
+ * In the vCPU thread, out of the guest, BQL held.  Not under the lock: a page
+ * of the guest may have to be fetched from elsewhere.
+ */
+static void llcsched_steal_tell(CPUState *cpu, run_on_cpu_data data)
+{
+    LlcschedVcpu *vcpu = data.host_ptr;
+    LlcschedStealState state;
+    uint64_t ns;
+
+    WITH_QEMU_LOCK_GUARD(&vcpu->sched->lock) {
+        ns = vcpu->steal_due_ns;
+        vcpu->steal_due_ns = 0;
+    }
+    if (!ns || !llcsched_steal_possible(vcpu->sched)) {
+        return;
+    }
+    state = vcpu_steal_add(cpu, ns);
+    trace_llcsched_steal(vcpu->index, ns, LlcschedStealState_str(state));
+    QEMU_LOCK_GUARD(&vcpu->sched->lock);
+    vcpu->steal_state = state;
+    vcpu->steal_ns += state == LLCSCHED_STEAL_STATE_SHOWN ? ns : 0;
+}
+
+/* True if there is something to tell.  Lock held. */
+static bool llcsched_steal_collect(LlcschedVcpu *vcpu)
+{
+    if (vcpu->stolen) {
+        vcpu->stolen = false;
+        vcpu->steal_due_ns += vcpu->throttled_ns - vcpu->stolen_from_ns;
+    }
+    return vcpu->steal_due_ns;
+}
+
+void llcsched_steal_end(LlcschedVcpu *vcpu)
+{
+    if (llcsched_steal_collect(vcpu)) {
+        async_run_on_cpu(vcpu->cpu, llcsched_steal_tell,
+                         RUN_ON_CPU_HOST_PTR(vcpu));
+    }
+}
+
+void llcsched_steal_pause(Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        bool due;
+
+        WITH_QEMU_LOCK_GUARD(&s->lock) {
+            due = llcsched_steal_collect(vcpu);
+        }
+        /* the thread of one that is being unplugged takes no more work */
+        if (due && !vcpu->cpu->unplug) {
+            run_on_cpu(vcpu->cpu, llcsched_steal_tell,
+                       RUN_ON_CPU_HOST_PTR(vcpu));
+        }
+    }
+}
+
+/* A snapshot may have been loaded: whoever wanted to run may halt now. */
+void llcsched_steal_resume(Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        vcpu->stolen = false;
+        if (vcpu->thread_id && llcsched_steal_possible(s) &&
+            vcpu_gate_closed(vcpu->cpu, VCPU_GATE_QUOTA)) {
+            async_run_on_cpu(vcpu->cpu, llcsched_steal_is_out,
+                             RUN_ON_CPU_HOST_PTR(vcpu));
+        }
+    }
+}
