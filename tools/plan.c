@@ -266,26 +266,13 @@ static void count_vcpus(PlanRun *run, const Plan *plan)
     }
 }
 
-/* The bytes of a valid UUID, in the order of its text. */
-static void uuid_bytes(const char *text, uint8_t ret_bytes[16])
-{
-    for (int i = 0; i < 16; i++) {
-        text += *text == '-';
-        ret_bytes[i] = g_ascii_xdigit_value(text[0]) << 4 |
-                       g_ascii_xdigit_value(text[1]);
-        text += 2;
-    }
-}
-
 /* VMs without a UUID get one that only their place in the row decides. */
 static uint32_t vm_seed(const PlanOptions *o, guint index)
 {
-    uint8_t uuid[16] = { [14] = index >> 8, [15] = index };
+    const uint8_t uuid[16] = { [14] = index >> 8, [15] = index };
 
-    if (o->uuid && index < g_strv_length(o->uuid)) {
-        uuid_bytes(o->uuid[index], uuid);
-    }
-    return placement_seed(uuid);
+    return o->uuid && index < g_strv_length(o->uuid) ?
+           tool_uuid_seed(o->uuid[index]) : placement_seed(uuid);
 }
 
 static int plan_vm(const ToolCommand *command, const PlanOptions *o,

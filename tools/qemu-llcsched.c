@@ -18,6 +18,8 @@ static const ToolCommand commands[] = {
       tool_plan },
     { "capture", "Write a description of a host, for bug reports",
       tool_capture },
+    { "xml", "Put llcsched into a libvirt domain's XML, or advise on it",
+      tool_xml },
 };
 
 /* For what is said before a command is known. */
@@ -49,7 +51,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (!name) {
         return tool_usage_error(&no_command, "no command given; the commands "
-                                "are topo, plan, capture, see " TOOL_NAME
+                                "are topo, plan, capture, xml, see " TOOL_NAME
                                 " --help");
     }
     if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
@@ -64,6 +66,7 @@ int main(int argc, char **argv)
         }
     }
     return tool_usage_error(&no_command, "unknown %s '%s'; the commands are "
-                            "topo, plan, capture, see " TOOL_NAME " --help",
-                            name[0] == '-' ? "option" : "command", name);
+                            "topo, plan, capture, xml, see " TOOL_NAME
+                            " --help", name[0] == '-' ? "option" : "command",
+                            name);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "hw/sched/host-description.h"
+#include "hw/sched/placement-seed.h"
 #include "tool.h"
 
 /* Before a command is known its name is empty. */
@@ -137,4 +138,17 @@ bool tool_parse_number(const char *text, uint64_t min, uint64_t max,
     }
     *ret_value = value;
     return true;
+}
+
+uint32_t tool_uuid_seed(const char *text)
+{
+    uint8_t bytes[16];
+
+    for (int i = 0; i < 16; i++) {
+        text += *text == '-';
+        bytes[i] = g_ascii_xdigit_value(text[0]) << 4 |
+                   g_ascii_xdigit_value(text[1]);
+        text += 2;
+    }
+    return placement_seed(bytes);
 }

@@ -33,6 +33,7 @@ typedef struct ToolCommand {
 int tool_topo(const ToolCommand *command, int argc, char **argv);
 int tool_plan(const ToolCommand *command, int argc, char **argv);
 int tool_capture(const ToolCommand *command, int argc, char **argv);
+int tool_xml(const ToolCommand *command, int argc, char **argv);
 
 /* Say on stderr, in one sentence, what is wrong. Both return the status. */
 int tool_usage_error(const ToolCommand *command, const char *format, ...)
@@ -82,6 +83,9 @@ void tool_host_clear(ToolHost *host);
 /* A whole decimal number in [@min, @max] and nothing else. */
 bool tool_parse_number(const char *text, uint64_t min, uint64_t max,
                        uint64_t *ret_value);
+
+/* What decides ties of placement, from the text of a valid UUID. */
+uint32_t tool_uuid_seed(const char *text);
 
 /*
  * Append a CPU list; where it would pass column 80 it goes on in the next

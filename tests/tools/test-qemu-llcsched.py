@@ -362,8 +362,8 @@ def test_plan_cpus_that_the_host_lacks(folder):
 
 
 def test_usage_errors(folder):
-    tool.fails(2, ['topo, plan, capture', '--help'])
-    tool.fails(2, ["'list'", 'topo, plan, capture'], 'list')
+    tool.fails(2, ['topo, plan, capture, xml', '--help'])
+    tool.fails(2, ["'list'", 'topo, plan, capture, xml'], 'list')
     tool.fails(2, ["option '--json'"], '--json')
     for command in ('topo', 'plan', 'capture'):
         hint = f'qemu-llcsched {command} --help'
@@ -383,7 +383,7 @@ def test_help_and_version(_folder):
     with open(os.path.join(source, 'VERSION'), encoding='ascii') as version:
         assert tool.ok('--version') == f'qemu-llcsched {version.read()}'
     assert tool.ok('-h') == tool.ok('--help')
-    for command in ('topo', 'plan', 'capture'):
+    for command in ('topo', 'plan', 'capture', 'xml'):
         assert f'\n  {command} ' in tool.ok('--help')
         text = tool.ok(command, '--help')
         assert text == tool.ok(command, '-h')
@@ -394,7 +394,7 @@ def test_man_page_has_every_option(_folder):
     path = os.path.join(source, 'docs/man/qemu-llcsched.1')
     with open(path, encoding='ascii') as page:
         man = page.read().replace('\\-', '-')
-    for command in ('topo', 'plan', 'capture'):
+    for command in ('topo', 'plan', 'capture', 'xml'):
         assert f'.SS {command}\n' in man
         text = tool.ok(command, '--help')
         for option in re.findall(r'^  (?:-\w, )?(--[a-z-]+)', text, re.M):

@@ -71,14 +71,15 @@ class Tool:
         self.path = path
 
     def run(self, *args, **kwargs):
-        return subprocess.run([self.path, *args], stdin=subprocess.DEVNULL,
-                              text=True, timeout=120, check=False,
-                              **{'stdout': subprocess.PIPE,
+        if 'input' not in kwargs:
+            kwargs.setdefault('stdin', subprocess.DEVNULL)
+        return subprocess.run([self.path, *args], timeout=120, check=False,
+                              **{'stdout': subprocess.PIPE, 'text': True,
                                  'stderr': subprocess.PIPE, **kwargs})
 
-    def ok(self, *args):
+    def ok(self, *args, **kwargs):
         """The output of a call that must work and say nothing else."""
-        done = self.run(*args)
+        done = self.run(*args, **kwargs)
         assert done.returncode == 0, f'{args}: {done}'
         assert done.stderr == '', f'{args}: {done.stderr}'
         return done.stdout
