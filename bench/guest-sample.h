@@ -46,6 +46,7 @@ VcpuSample guest_vm_sample_vcpu(const GuestVm *guest, int vcpu);
 
 /* What the guest has on @vcpu, SLOT_WORDS words: tests/guest/README.md. */
 #define SLOT_WORDS 16
+/* volatile: the guest writes it */
 volatile uint32_t *guest_vm_slot(const GuestVm *guest, int vcpu);
 
 /*

@@ -31,6 +31,7 @@ typedef struct Moment {
 /* Of the first vCPU: a note that was just made. */
 static Moment next_moment(const GuestVm *guest)
 {
+    /* volatile: the guest writes it */
     const volatile uint32_t *slot = guest_vm_slot(guest, 0);
     int64_t before, now = bench_now_ns();
     uint32_t last, tsc = slot[SLOT_TSC];
@@ -62,7 +63,7 @@ static int first_asked(const GuestVm *guest)
 static void add_counts(const GuestVm *guest, uint32_t *counts, int sign)
 {
     for (int i = first_asked(guest); i < guest->n_vcpus; i++) {
-        const volatile uint32_t *histogram;
+        const volatile uint32_t *histogram; /* the guest writes it */
 
         histogram = guest->memory + HISTOGRAMS + i * HISTOGRAM_BUCKETS;
         for (int bucket = 0; bucket < HISTOGRAM_BUCKETS; bucket++) {

@@ -20,7 +20,9 @@ double guest_times_per_ns(const GuestVm *guest);
 
 /*
  * The vCPUs that are asked have none of the guest's own chores: all but the
- * boot CPU, or that if it is the only one.  What they note from now on: */
+ * boot CPU, or that if it is the only one.  Forget what they noted so far;
+ * @counts (may be NULL) remembers it for guest_times_since().
+ */
 void guest_times_reset(const GuestVm *guest, uint32_t *counts);
 
 /* The longest time, in ticks, and how many of which length (may be NULL). */

@@ -18,7 +18,8 @@
 
 #include "tests/integration/vm-sched.h"
 
-#define KERNEL_TOP "vm/1"
+#define PROCESS "vm"
+#define KERNEL_TOP PROCESS "/1"
 
 const LimitSide limit_sides[N_SIDES] = {
     [SIDE_KERNEL_10] = { "kernel-10ms", LIMIT_BY_KERNEL, 10000 },
@@ -30,9 +31,12 @@ const LimitSide limit_sides[N_SIDES] = {
 
 char *limiter_args(int n_vcpus, const char *more)
 {
-    /* threads have names, and so that of llcsched's can be found */
+    /*
+     * Threads have names, and so that of llcsched's can be found.  It looks
+     * after limits only, not after placement as well.
+     */
     return g_strdup_printf("-name bench,debug-threads=on "
-                           "-object llcsched,id=sched0 "
+                           "-object llcsched,id=sched0,dynamic=off "
                            "-object llcsched-group,id=g1,vcpus=0-%d %s",
                            n_vcpus - 1, more);
 }
@@ -40,7 +44,7 @@ char *limiter_args(int n_vcpus, const char *more)
 /* "vm/1/2/3" for 3 */
 static char *kernel_group(int level)
 {
-    GString *name = g_string_new("vm");
+    GString *name = g_string_new(PROCESS);
 
     for (int i = 1; i <= level; i++) {
         g_string_append_printf(name, "/%d", i);
@@ -70,8 +74,21 @@ static void make_kernel_groups(Limiter *limiter, int depth)
     move_vcpus(limiter, leaf);
 }
 
+/* "0, 1, 2" */
+static char *list_vcpus(int n_vcpus)
+{
+    GString *list = g_string_new("0");
+
+    for (int i = 1; i < n_vcpus; i++) {
+        g_string_append_printf(list, ", %d", i);
+    }
+    return g_string_free(list, false);
+}
+
 static void make_own_groups(Limiter *limiter, int depth)
 {
+    g_autofree char *list = list_vcpus(limiter->n_vcpus);
+
     for (int level = 1; level <= depth; level++) {
         g_autofree char *parent = NULL;
         g_autofree char *vcpus = NULL;
@@ -79,8 +96,7 @@ static void make_own_groups(Limiter *limiter, int depth)
         parent = level == 1 ? g_strdup("") :
                  g_strdup_printf(", 'parent': 'g%d'", level - 1);
         vcpus = level < depth ? g_strdup("") :
-                g_strdup_printf(", 'vcpus': [{'start': 0, 'end': %d}]",
-                                limiter->n_vcpus - 1);
+                g_strdup_printf(", 'vcpus': [%s]", list);
         vm_do(limiter->vm, "object-add", "{'qom-type': 'llcsched-group',"
               " 'id': 'g%d'%s%s}", level, parent, vcpus);
     }
@@ -115,8 +131,8 @@ void limiter_init(Limiter *limiter, Vm *vm, int n_vcpus, CgroupTree *tree)
         .vm = vm, .n_vcpus = n_vcpus, .tree = tree, .depth = 1,
     };
     if (tree) {
-        cgroup_make(tree, "vm");
-        cgroup_add_process(tree, "vm", vm_pid(vm));
+        cgroup_make(tree, PROCESS);
+        cgroup_add_process(tree, PROCESS, vm_pid(vm));
         make_threads_equal(limiter);
         make_kernel_groups(limiter, 1);
     }
@@ -125,7 +141,7 @@ void limiter_init(Limiter *limiter, Vm *vm, int n_vcpus, CgroupTree *tree)
 void limiter_clear(Limiter *limiter)
 {
     if (limiter->tree) {
-        cgroup_remove(limiter->tree, "vm");
+        cgroup_remove(limiter->tree, PROCESS);
     }
 }
 
@@ -138,9 +154,7 @@ void limiter_set_depth(Limiter *limiter, int depth)
     remove_own_groups(limiter);
     make_own_groups(limiter, depth);
     if (limiter->tree) {
-        g_autofree char *process = g_strdup("vm");
-
-        move_vcpus(limiter, process);
+        move_vcpus(limiter, PROCESS);
         cgroup_remove(limiter->tree, KERNEL_TOP);
         make_kernel_groups(limiter, depth);
     }

@@ -101,7 +101,8 @@ static void measure_cases(Throttle *throttle, const BurstRun *run)
     set_job(throttle);
     for (int round = 0; round < throttle->rounds; round++) {
         for (int i = 0; i < run->n; i++) {
-            const Case *c = &run->cases[round % 2 ? run->n - 1 - i : i];
+            int at = round % 2 ? run->n - 1 - i : i;
+            const Case *c = &run->cases[at];
 
             if (limit_sides[c->side].by != LIMIT_BY_KERNEL ||
                 throttle->tree) {
