@@ -29,6 +29,7 @@ static const struct {
     { "burst", throttle_burst, "the same with a tight quota, and burst" },
     { "depth", throttle_depth, "work at depths 1, 3 and 5" },
     { "depth-hop", throttle_depth_hop, "hand-offs at these depths" },
+    { "linux", throttle_linux, "a Linux guest at these depths" },
     { "thread", throttle_thread, "what llcsched's thread costs" },
 };
 
@@ -119,6 +120,9 @@ int main(int argc, char **argv)
                              throttle.rounds);
     open_tree(&throttle, note);
     measure_rows(&throttle, names);
+    if (throttle.skipped) {
+        bench_say("%d things were skipped, see above", throttle.skipped);
+    }
     cgroup_tree_free(throttle.tree);
     samples_free(throttle.samples);
     if (fclose(csv)) {

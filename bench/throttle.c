@@ -81,15 +81,20 @@ uint64_t throttle_thread_ns(const Throttle *throttle)
     return times.run_ns;
 }
 
+void throttle_take_vm(Throttle *throttle)
+{
+    limiter_init(&throttle->limiter, throttle->guest.vm,
+                 throttle->guest.n_vcpus, throttle->tree);
+    throttle->thread = find_thread(throttle);
+    throttle->ticks_per_ms = 0;
+}
+
 void throttle_vm_start(Throttle *throttle, const char *mode, int n_vcpus)
 {
     g_autofree char *args = limiter_args(n_vcpus, "");
 
     guest_vm_start(&throttle->guest, mode, n_vcpus, args);
-    limiter_init(&throttle->limiter, throttle->guest.vm, n_vcpus,
-                 throttle->tree);
-    throttle->thread = find_thread(throttle);
-    throttle->ticks_per_ms = 0;
+    throttle_take_vm(throttle);
 }
 
 void throttle_vm_start_noting(Throttle *throttle, const char *mode,

@@ -39,7 +39,7 @@ ThrottleRow throttle_share, throttle_beside, throttle_one, throttle_crowd;
 ThrottleRow throttle_stall, throttle_endless;
 ThrottleRow throttle_hop, throttle_lag;
 ThrottleRow throttle_burst, throttle_throttles;
-ThrottleRow throttle_depth, throttle_depth_hop;
+ThrottleRow throttle_depth, throttle_depth_hop, throttle_linux;
 ThrottleRow throttle_thread;
 
 /* --- What the parts share --- */
@@ -51,6 +51,9 @@ void throttle_vm_end(Throttle *throttle);
 /* The same in a mode that notes times; sets @throttle->ticks_per_ms. */
 void throttle_vm_start_noting(Throttle *throttle, const char *mode,
                               int n_vcpus);
+
+/* For a VM that was started otherwise, in @throttle->guest. */
+void throttle_take_vm(Throttle *throttle);
 
 /* How often llcsched's thread woke up so far, and its CPU time. */
 uint64_t throttle_wakeups(const Throttle *throttle);
