@@ -65,7 +65,7 @@ static bool ask(int fd, long exchanges)
 
 int main(int argc, char **argv)
 {
-    long exchanges = argc == 2 ? strtol(argv[1], NULL, 10) : 0;
+    long exchanges = argc == 2 ? atol(argv[1]) : 0;
     int fds[2], status;
     double start;
     pid_t pid;
@@ -74,7 +74,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: request-response 1..%d\n", EXCHANGES_MAX);
         return 2;
     }
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) < 0 || (pid = fork()) < 0) {
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) < 0) {
+        perror("request-response");
+        return 1;
+    }
+    pid = fork();
+    if (pid < 0) {
         perror("request-response");
         return 1;
     }
