@@ -11,6 +11,7 @@
 #include "monitor/monitor.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-llcsched.h"
+#include "hw/sched/host-cpuset.h"
 
 /* What a terminal shows without folding; the rest is in query-llcsched. */
 #define LLCSCHED_COLUMNS 79
@@ -138,6 +139,28 @@ static void llcsched_print_trust(Monitor *mon, const LlcschedTrustInfo *trust)
     llcsched_print_folded(mon, "trust:", line->str);
 }
 
+/* "steal time shown: vCPU 0-3", and for the others why not. */
+static void llcsched_print_steal(Monitor *mon, const LlcschedInfo *info)
+{
+    for (int state = 0; state < LLCSCHED_STEAL_STATE__MAX; state++) {
+        g_autofree char *list = NULL;
+        g_autofree char *line = NULL;
+        HostCpuSet vcpus = { };
+
+        for (LlcschedVcpuInfoList *v = info->vcpus; v; v = v->next) {
+            if (v->value->steal_state == state) {
+                host_cpuset_add(&vcpus, v->value->vcpu);
+            }
+        }
+        if (!host_cpuset_empty(&vcpus)) {
+            list = host_cpuset_to_list(&vcpus);
+            line = g_strdup_printf("steal time %s: vCPU %s",
+                                   LlcschedStealState_str(state), list);
+            llcsched_print_line(mon, line);
+        }
+    }
+}
+
 void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
 {
     g_autoptr(LlcschedInfoList) list = qmp_query_llcsched(&error_abort);
@@ -160,6 +183,9 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
     }
     for (g = info->groups; g; g = g->next) {
         llcsched_print_group(mon, g->value);
+    }
+    if (info->groups) {
+        llcsched_print_steal(mon, info);
     }
     llcsched_print_trust(mon, info->trust);
     for (w = info->warnings; w; w = w->next) {

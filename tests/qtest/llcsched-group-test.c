@@ -287,6 +287,7 @@ static void test_info_has_a_line_of_80_columns(void)
     assert_success(group_add(qts, "leaf", "'vcpus': [0, 2, 4], 'parent': "
                              "'tenant-with-a-name-longer-than-many'"));
     text = qtest_hmp(qts, "info llcsched");
+    g_assert_nonnull(strstr(text, "\r\nsteal time unsupported: vCPU 0"));
     line = g_strsplit(text, "\r\n", 0);
     for (int i = 0; line[i]; i++) {
         groups += g_str_has_prefix(line[i], "group ");
