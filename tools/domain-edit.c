@@ -212,11 +212,13 @@ void domain_edit_set_content(DomainEdit *edit, const DomainElement *element,
     add_change(edit, span->open_end, span->close_start, g_strdup(content));
 }
 
-/* Nothing but white space is left of what is in @element. */
-static bool is_bare(const DomainEdit *edit, const DomainElement *element)
+bool domain_edit_is_bare(const DomainEdit *edit, const DomainElement *element)
 {
     const DomainElement *node;
 
+    if (element->properties) {
+        return false;
+    }
     for (node = element->children; node; node = node->next) {
         if (!xmlIsBlankNode((xmlNode *)node) &&
             !g_ptr_array_find(edit->removed, node, NULL)) {
@@ -235,7 +237,7 @@ void domain_edit_remove(DomainEdit *edit, DomainElement *element)
 
 void domain_edit_remove_bare(DomainEdit *edit, DomainElement *element)
 {
-    if (is_bare(edit, element)) {
+    if (domain_edit_is_bare(edit, element)) {
         domain_edit_remove(edit, element);
     }
 }

@@ -24,7 +24,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(DomainEdit, domain_edit_free)
 
 void domain_edit_remove(DomainEdit *edit, DomainElement *element);
 
-/* Remove @element if nothing but white space is left in it. */
+/* @element has no attribute and nothing in it is left but white space. */
+bool domain_edit_is_bare(const DomainEdit *edit, const DomainElement *element);
+
+/* Remove @element if it is that. */
 void domain_edit_remove_bare(DomainEdit *edit, DomainElement *element);
 
 /*

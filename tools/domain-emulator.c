@@ -20,21 +20,6 @@ static xmlNode *find_emulator(const DomainXml *xml)
                             "emulator", NULL);
 }
 
-/* Our element in <metadata>, or NULL. */
-static xmlNode *find_record(const DomainXml *xml)
-{
-    xmlNode *metadata = domain_xml_child(xml->root, "metadata", NULL);
-    xmlNode *node = metadata ? metadata->children : NULL;
-
-    for (; node; node = node->next) {
-        if (node->type == XML_ELEMENT_NODE && node->ns &&
-            !strcmp((const char *)node->ns->href, RECORD_NAMESPACE)) {
-            return node;
-        }
-    }
-    return NULL;
-}
-
 /* What is between the tags of the emulator, as it is written there. */
 static char *emulator_text(const DomainXml *xml, const xmlNode *emulator)
 {
@@ -44,28 +29,51 @@ static char *emulator_text(const DomainXml *xml, const xmlNode *emulator)
                      span->close_start - span->open_end);
 }
 
-void domain_emulator_restore(const DomainXml *xml, DomainEdit *edit)
+static bool is_record(const xmlNode *node)
 {
-    xmlNode *record = find_record(xml), *emulator = find_emulator(xml);
-    g_autofree char *set = NULL;
-    g_autofree char *before = NULL;
-    g_autofree char *now = NULL;
+    return node->type == XML_ELEMENT_NODE && node->ns &&
+           !strcmp((const char *)node->ns->href, RECORD_NAMESPACE);
+}
 
-    if (!record) {
+static void restore(const DomainXml *xml, DomainEdit *edit, xmlNode *record)
+{
+    xmlNode *emulator = find_emulator(xml);
+    g_autofree char *set = domain_xml_attribute(record, "emulator");
+    g_autofree char *before = domain_xml_attribute(record, "before");
+    g_autofree char *now = emulator ? domain_xml_content(emulator) : NULL;
+
+    if (!set || !now || strcmp(set, now)) {
         return;
     }
-    set = domain_xml_attribute(record, "emulator");
-    before = domain_xml_attribute(record, "before");
-    now = emulator ? domain_xml_content(emulator) : NULL;
-    if (set && now && !strcmp(set, now)) {
-        if (before) {
-            domain_edit_set_content(edit, emulator, before);
-        } else {
-            domain_edit_remove(edit, emulator);
+    if (before) {
+        domain_edit_set_content(edit, emulator, before);
+    } else {
+        domain_edit_remove(edit, emulator);
+    }
+}
+
+/* There is one record, unless an editor copied it: then the first counts. */
+void domain_emulator_restore(const DomainXml *xml, DomainEdit *edit)
+{
+    xmlNode *metadata = NULL, *node;
+    bool found = false;
+
+    while ((metadata = domain_xml_child(xml->root, "metadata", metadata))) {
+        bool here = false;
+
+        for (node = metadata->children; node; node = node->next) {
+            if (is_record(node)) {
+                if (!found) {
+                    restore(xml, edit, node);
+                }
+                domain_edit_remove(edit, node);
+                found = here = true;
+            }
+        }
+        if (here) {
+            domain_edit_remove_bare(edit, metadata);
         }
     }
-    domain_edit_remove(edit, record);
-    domain_edit_remove_bare(edit, record->parent);
 }
 
 static void add_record(const DomainXml *xml, DomainEdit *edit,
@@ -81,9 +89,12 @@ static void add_record(const DomainXml *xml, DomainEdit *edit,
     g_ptr_array_add(elements, g_strdup_printf(
         "<llcsched:set xmlns:llcsched='" RECORD_NAMESPACE "' emulator='%s'%s/>",
         now, attribute));
-    if (metadata) {
+    if (metadata && !domain_edit_is_bare(edit, metadata)) {
         domain_edit_append(edit, metadata, domain_edit_elements(elements));
     } else {
+        if (metadata) {
+            domain_edit_remove(edit, metadata);
+        }
         domain_edit_append_in(edit, xml->root, "<metadata>", "</metadata>",
                               domain_edit_elements(elements));
     }

@@ -69,12 +69,38 @@ static xmlNode *find_capability(const DomainXml *xml)
     return NULL;
 }
 
+/*
+ * The last <qemu:@name>, whose arguments come last as well.  Empty ones do not
+ * count: they would go with what is put into them.
+ */
+static xmlNode *last_of(const DomainXml *xml, const DomainEdit *edit,
+                        const char *name)
+{
+    xmlNode *last = NULL, *node = NULL;
+
+    while ((node = domain_xml_qemu_child(xml->root, name, node))) {
+        last = domain_edit_is_bare(edit, node) ? last : node;
+    }
+    return last;
+}
+
+/* Make room for a <qemu:@name> that is not empty. */
+static void remove_empty(const DomainXml *xml, DomainEdit *edit,
+                         const char *name)
+{
+    xmlNode *node = NULL;
+
+    while ((node = domain_xml_qemu_child(xml->root, name, node))) {
+        domain_edit_remove_bare(edit, node);
+    }
+}
+
 /* Take out what is ours of the arguments. True: something was. */
 static bool remove_args(const DomainXml *xml, DomainEdit *edit,
                         const GArray *args, const char *id)
 {
     bool found = false, sandbox = false;
-    xmlNode *line = NULL, *capability;
+    xmlNode *capability;
 
     for (guint i = 0; i < args->len; i++) {
         const DomainArg *arg = &g_array_index(args, DomainArg, i);
@@ -91,9 +117,8 @@ static bool remove_args(const DomainXml *xml, DomainEdit *edit,
         domain_edit_remove(edit, capability);
         domain_edit_remove_bare(edit, capability->parent);
     }
-    while (found &&
-           (line = domain_xml_qemu_child(xml->root, "commandline", line))) {
-        domain_edit_remove_bare(edit, line);
+    if (found) {
+        remove_empty(xml, edit, "commandline");
     }
     return found;
 }
@@ -115,6 +140,7 @@ char *domain_llcsched_remove(const DomainXml *xml, const char *id,
     g_autoptr(GArray) args = domain_args_read(xml);
     const DomainArg *other = find_foreign(args, "llcsched", id);
     const DomainArg *group = find_foreign(args, "llcsched-group", id);
+    g_autoptr(DomainXml) result = NULL;
     g_autofree char *text = NULL;
     bool found;
 
@@ -130,6 +156,13 @@ char *domain_llcsched_remove(const DomainXml *xml, const char *id,
                         "this program did not add and that needs the llcsched "
                         "object: take it out first, by hand", group->id ?
                         group->id : "");
+        return NULL;
+    }
+    /* The emulator that was kept may not be what was put there. */
+    result = domain_xml_parse(text, strlen(text), err);
+    if (!result) {
+        g_prefix_error(err, "<metadata> has an emulator that cannot be given "
+                       "back: ");
         return NULL;
     }
     return g_steal_pointer(&text);
@@ -197,17 +230,6 @@ static void add_arg(GPtrArray *elements, const char *prefix, const char *name,
     }
 }
 
-/* The last <qemu:@name>, whose arguments come last as well. */
-static xmlNode *last_of(const DomainXml *xml, const char *name)
-{
-    xmlNode *last = NULL, *node = NULL;
-
-    while ((node = domain_xml_qemu_child(xml->root, name, node))) {
-        last = node;
-    }
-    return last;
-}
-
 /* "PREFIX:" or "" of a namespace; the caller frees it. */
 static char *prefix_of(const xmlNs *ns)
 {
@@ -223,9 +245,10 @@ static const xmlNs *declared(const DomainXml *xml)
 }
 
 /* What goes before the names of elements in <qemu:@name>. */
-static char *prefix_in(const DomainXml *xml, const char *name)
+static char *prefix_in(const DomainXml *xml, const DomainEdit *edit,
+                       const char *name)
 {
-    const xmlNode *list = last_of(xml, name);
+    const xmlNode *list = last_of(xml, edit, name);
     const xmlNs *ns = list ? list->ns : declared(xml);
 
     return ns ? prefix_of(ns) : g_strdup("qemu:");
@@ -238,8 +261,8 @@ static char *prefix_in(const DomainXml *xml, const char *name)
 static void add_to(const DomainXml *xml, DomainEdit *edit, const char *name,
                    GPtrArray *elements)
 {
-    const xmlNode *list = last_of(xml, name);
-    g_autofree char *prefix = prefix_in(xml, name);
+    const xmlNode *list = last_of(xml, edit, name);
+    g_autofree char *prefix = prefix_in(xml, edit, name);
     g_autofree char *open = NULL;
     g_autofree char *close = NULL;
 
@@ -247,6 +270,7 @@ static void add_to(const DomainXml *xml, DomainEdit *edit, const char *name,
         domain_edit_append(edit, list, domain_edit_elements(elements));
         return;
     }
+    remove_empty(xml, edit, name);
     open = g_strdup_printf("<%s%s%s>", prefix, name, declared(xml) ? "" :
                            " xmlns:qemu='" DOMAIN_QEMU_NAMESPACE "'");
     close = g_strdup_printf("</%s%s>", prefix, name);
@@ -288,7 +312,7 @@ static void add_object(const DomainXml *xml, DomainEdit *edit,
 {
     g_autoptr(GPtrArray) first = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *prefix = group ? prefix_of(group->name->ns) :
-                              prefix_in(xml, "commandline");
+                              prefix_in(xml, edit, "commandline");
     g_autofree char *text = g_strdup_printf("llcsched,id=%s%s", what->id,
                                             what->object);
 
@@ -303,7 +327,7 @@ static bool add_args(const DomainXml *xml, DomainEdit *edit,
                      bool sandbox, GError **err)
 {
     g_autoptr(GPtrArray) last = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *prefix = prefix_in(xml, "commandline");
+    g_autofree char *prefix = prefix_in(xml, edit, "commandline");
 
     add_object(xml, edit, find_foreign(args, "llcsched-group", what->id), what,
                last);
@@ -327,7 +351,7 @@ static bool add_args(const DomainXml *xml, DomainEdit *edit,
 static void add_capability(const DomainXml *xml, DomainEdit *edit)
 {
     g_autoptr(GPtrArray) elements = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *prefix = prefix_in(xml, "capabilities");
+    g_autofree char *prefix = prefix_in(xml, edit, "capabilities");
 
     g_ptr_array_add(elements, g_strdup_printf(
         "<%sdel capability='" SANDBOX_CAPABILITY "'/>", prefix));
