@@ -8,7 +8,7 @@
 
 #include "throttle.h"
 
-/* Both of a tree that binds, unless nothing does. */
+/* All vCPUs are in one group, which binds unless it has no limit. */
 typedef struct ThreadCase {
     const char *name;
     int n_vcpus;
@@ -19,10 +19,16 @@ static const ThreadCase cases[] = {
     { "2 vCPUs", 2, 1 }, { "16 vCPUs", 16, 1 }, { "unlimited", 2, 0 },
 };
 
+typedef struct ThreadRun {
+    const char *row;
+    const ThreadCase *c;
+} ThreadRun;
+
 static void measure(Throttle *throttle, const LimitSide *side, int round,
                     void *opaque)
 {
-    const ThreadCase *c = opaque;
+    const ThreadRun *run = opaque;
+    const ThreadCase *c = run->c;
     LimitSide named = *side;
     uint64_t wakeups, ns;
     int64_t start_ns;
@@ -37,13 +43,13 @@ static void measure(Throttle *throttle, const LimitSide *side, int round,
     wall_ns = bench_now_ns() - start_ns;
     wakeups = throttle_wakeups(throttle) - wakeups;
     ns = throttle_thread_ns(throttle) - ns;
-    throttle_add(throttle, "thread", &named, round, "CPU", "%",
+    throttle_add(throttle, run->row, &named, round, "CPU", "%",
                  100 * ns / wall_ns);
     if (c->cpus) {
-        throttle_add(throttle, "thread", &named, round, "wake-ups a period",
+        throttle_add(throttle, run->row, &named, round, "wake-ups a period",
                      "", wakeups * (side->period_us * 1e3 / wall_ns));
     } else {
-        throttle_add(throttle, "thread", &named, round, "wake-ups", "1/s",
+        throttle_add(throttle, run->row, &named, round, "wake-ups", "1/s",
                      wakeups * 1e9 / wall_ns);
     }
 }
@@ -54,10 +60,12 @@ void throttle_thread(Throttle *throttle, const char *row)
     const BenchBound none = { .median = 0.001 };
 
     for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        ThreadRun run = { .row = row, .c = &cases[i] };
+
         bench_say("%s", cases[i].name);
         throttle_vm_start(throttle, "spin", cases[i].n_vcpus);
         throttle_rounds(throttle, &limit_sides[SIDE_LLCSCHED_10], 1, measure,
-                        (void *)&cases[i]);
+                        &run);
         throttle_vm_end(throttle);
         throttle_summary(throttle, row, cases[i].name, "wake-ups a period",
                          "thread's wake-ups a period", "", &looks);
