@@ -28,6 +28,7 @@
 #include "hw/sched/host-trust.h"
 #include "hw/sched/mask-watch.h"
 #include "hw/sched/placement.h"
+#include "llcsched-alarm.h"
 
 #define TYPE_LLCSCHED "llcsched"
 OBJECT_DECLARE_SIMPLE_TYPE(Llcsched, LLCSCHED)
@@ -213,8 +214,8 @@ struct Llcsched {
 
     BandwidthTree *bandwidth;
     QTAILQ_HEAD(, LlcschedGroup) groups; /* parents before children */
-    QEMUTimer *throttle_timer;
-    QEMUBH *open_gates;         /* in the main loop, with the BQL */
+    LlcschedAlarm close_alarm;  /* in the thread: a group may be dry */
+    LlcschedAlarm open_alarm;   /* in the main loop: one is refilled */
     bool throttle_paused;       /* the VM stands: nobody is throttled */
 
     LlcschedTrustData trust;
@@ -347,8 +348,8 @@ struct LlcschedGroup {
     QTAILQ_ENTRY(LlcschedGroup) next;
 };
 
-/* Set up and take down; the thread, if any, exists and does not run yet. */
-void llcsched_throttle_init(Llcsched *s);
+/* Set up and take down; nothing looks yet, or any more. */
+bool llcsched_throttle_init(Llcsched *s, Error **errp);
 void llcsched_throttle_fini(Llcsched *s);
 
 /* The VM stops, or is about to run: a look follows.  Lock not held. */

@@ -2,8 +2,12 @@
  * LLC-aware vCPU scheduler: charging vCPUs and gating groups that ran dry
  *
  * One look of the accounting: charge what the vCPUs ran, turn the periods
- * (hw/sched/core/bandwidth), close gates at once, have the main loop open
- * others, sleep until a group could run dry or is refilled.
+ * (hw/sched/core/bandwidth), close and open gates, sleep until a group could
+ * run dry or is refilled.  The scheduler thread looks for the former, and never
+ * waits for the BQL; the main loop, which has it, for the latter.  So the
+ * thread sleeps when vCPUs are let go.  If it woke the main loop for that
+ * instead, it would be preempted, wait behind a vCPU that spins for the next
+ * tick, 4 ms with HZ=250, and be as late for closing the gate again.
  *
  * Copyright (c) 2026 The llcsched authors
  *
@@ -105,14 +109,6 @@ static void llcsched_open_gates(Llcsched *s)
     }
 }
 
-static void llcsched_open_gates_bh(void *opaque)
-{
-    Llcsched *s = opaque;
-
-    QEMU_LOCK_GUARD(&s->lock);
-    llcsched_open_gates(s);
-}
-
 /* An event that is due, sent when the lock is free. */
 typedef struct LlcschedThrottleNews {
     char *group;
@@ -172,47 +168,43 @@ static void llcsched_tell_sustained(Llcsched *s, GArray *news)
 }
 
 /*
- * Set the timer for the next look, which may be due only to tell of the end of
- * throttling.  Under the lock, so that whoever computed an older time cannot
- * set it after us.
+ * Set the alarms for the next looks, one of which may be due only to tell of
+ * the end of throttling.  Under the lock, so that whoever computed an older
+ * time cannot set it after us.
  */
-static void llcsched_throttle_arm(Llcsched *s, int64_t now_ns)
+static void llcsched_throttle_arm(Llcsched *s, int64_t now_ns, bool open_now)
 {
-    int64_t next = INT64_MAX;
+    int64_t close = INT64_MAX, open = INT64_MAX;
     LlcschedGroup *group;
 
     if (qatomic_read(&s->running)) {
-        next = bandwidth_next_look(s->bandwidth, now_ns);
+        bandwidth_next_looks(s->bandwidth, now_ns, &close, &open);
         QTAILQ_FOREACH(group, &s->groups, next) {
             if (group->sustained) {
-                next = MIN(next, llcsched_sustained_until_ns(group));
+                close = MIN(close, llcsched_sustained_until_ns(group));
             }
         }
     }
-    if (next == INT64_MAX) {
-        timer_del(s->throttle_timer);
-    } else {
-        timer_mod(s->throttle_timer, next);
-    }
+    llcsched_alarm_set(&s->close_alarm, close);
+    llcsched_alarm_set(&s->open_alarm, open_now ? now_ns : open);
 }
 
 /* Turn the periods to now and do what follows.  Lock held. */
 static void llcsched_throttle_turn(Llcsched *s, GArray *news)
 {
     int64_t now_ns = llcsched_now_ns();
+    bool open;
 
     llcsched_charge(s);
     bandwidth_advance(s->bandwidth, now_ns);
     /* whether or not a group's gate changed: vCPUs come and go as well */
-    if (llcsched_close_gates(s, now_ns)) {
-        if (bql_locked()) {
-            llcsched_open_gates(s);
-        } else {
-            qemu_bh_schedule(s->open_gates);
-        }
-    }
+    open = llcsched_close_gates(s, now_ns);
     llcsched_note_sustained(s, now_ns, news);
-    llcsched_throttle_arm(s, now_ns);
+    llcsched_throttle_arm(s, now_ns, open && !bql_locked());
+    /* last: whoever is let go may take our CPU */
+    if (open && bql_locked()) {
+        llcsched_open_gates(s);
+    }
 }
 
 void llcsched_throttle_look(Llcsched *s)
@@ -226,7 +218,7 @@ void llcsched_throttle_look(Llcsched *s)
     llcsched_tell_sustained(s, news);
 }
 
-static void llcsched_throttle_timer(void *opaque)
+static void llcsched_throttle_ring(void *opaque)
 {
     llcsched_throttle_look(opaque);
 }
@@ -267,7 +259,8 @@ void llcsched_throttle_pause(Llcsched *s)
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         llcsched_charge(s);
         bandwidth_pause(s->bandwidth, now_ns);
-        timer_del(s->throttle_timer);
+        llcsched_alarm_set(&s->close_alarm, INT64_MAX);
+        llcsched_alarm_set(&s->open_alarm, INT64_MAX);
         QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
             vcpu->throttled_ns = llcsched_throttled_ns(vcpu, now_ns);
         }
@@ -378,30 +371,31 @@ void llcsched_throttle_set_limits(LlcschedGroup *group,
     llcsched_throttle_look(s);
 }
 
-void llcsched_throttle_init(Llcsched *s)
+bool llcsched_throttle_init(Llcsched *s, Error **errp)
 {
-    s->bandwidth = bandwidth_tree_new();
-    s->open_gates = qemu_bh_new(llcsched_open_gates_bh, s);
+    AioContext *thread = NULL, *main_loop = NULL;
+
     if (s->thread) {
-        s->throttle_timer =
-            aio_timer_new(iothread_get_aio_context(s->thread),
-                          QEMU_CLOCK_REALTIME, SCALE_NS,
-                          llcsched_throttle_timer, s);
-    } else {
-        s->throttle_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL,
-                                         llcsched_throttle_timer, s);
+        thread = iothread_get_aio_context(s->thread);
+        main_loop = qemu_get_aio_context();
     }
+    if (!llcsched_alarm_init(&s->close_alarm, thread, llcsched_throttle_ring,
+                             s, errp) ||
+        !llcsched_alarm_init(&s->open_alarm, main_loop, llcsched_throttle_ring,
+                             s, errp)) {
+        return false;
+    }
+    s->bandwidth = bandwidth_tree_new();
     if (!runstate_is_running()) {
         bandwidth_pause(s->bandwidth, llcsched_now_ns());
         s->throttle_paused = true;
     }
+    return true;
 }
 
 void llcsched_throttle_fini(Llcsched *s)
 {
-    if (s->open_gates) {
-        qemu_bh_delete(s->open_gates);
-    }
-    timer_free(s->throttle_timer);
+    llcsched_alarm_clear(&s->close_alarm);
+    llcsched_alarm_clear(&s->open_alarm);
     bandwidth_tree_free(s->bandwidth);
 }

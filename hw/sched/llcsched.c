@@ -280,7 +280,9 @@ static void llcsched_complete(UserCreatable *uc, Error **errp)
     if (!llcsched_trust_init(s, errp)) {
         return;
     }
-    llcsched_throttle_init(s);
+    if (!llcsched_throttle_init(s, errp)) {
+        return;
+    }
     if (!runstate_is_running()) {
         int cpu;
 
@@ -303,7 +305,6 @@ static void llcsched_stop(Llcsched *s)
     qatomic_set(&s->running, false);
     timer_del(s->timer);
     timer_del(s->trust.timer);
-    timer_del(s->throttle_timer);
     if (s->thread) {
         iothread_stop(s->thread);
     }

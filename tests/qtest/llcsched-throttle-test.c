@@ -124,9 +124,9 @@ static void test_share(const void *opaque)
     g_test_message("used %" PRId64 " of %" PRId64 ", debt %" PRId64,
                    qdict_get_int(g, "used-ns"), due,
                    qdict_get_int(g, "debt-ns"));
-    /* what is still owed, and what the last look did not see */
+    /* what is still owed, and what the period that begins repaid of it */
     g_assert_cmpint(qdict_get_int(g, "used-ns"), <=,
-                    due + qdict_get_int(g, "debt-ns"));
+                    due + qdict_get_int(g, "debt-ns") + c->quota * US / 2);
     g_assert_cmpint(qdict_get_int(g, "used-ns"), >=,
                     due - MAX(c->quota * US / 2, LOOK));
     g_assert_cmpint(qdict_get_int(g, "forgiven-ns"), ==, 0);
@@ -283,6 +283,8 @@ static void test_unused_quota_carries_over_up_to_the_burst(void)
     use(qts, "[0]");
     add(qts, "g", "'vcpus': [0], 'quota-us': 1000, 'burst-us': 3000");
     qtest_clock_step(qts, 20 * PERIOD);
+    /* an idle group is looked at by the way, not when a period ends */
+    g_assert_cmpint(used_now(qts, "g"), ==, 0);
     g_assert_cmpint(group_int(qts, "g", "remaining-ns"), ==, 4 * MS);
     use(qts, "[100]");
     qtest_clock_step(qts, PERIOD);
@@ -308,9 +310,13 @@ static void test_nothing_carries_over_without_burst(void)
     qtest_clock_step(qts, 20 * PERIOD);
     g_assert_cmpint(group_int(qts, "g", "remaining-ns"), ==, 1 * MS);
     g_assert_cmpint(group_int(qts, "g", "periods"), ==, 0);
+    /* three looks a period at a group that was idle: the rest is owed */
+    g_assert_cmpint(used_now(qts, "g"), ==, 0);
     use(qts, "[100]");
-    qtest_clock_step(qts, PERIOD);
-    g_assert_cmpint(group_int(qts, "g", "used-ns"), <=, 1 * MS + LOOK);
+    qtest_clock_step(qts, PERIOD - 1);
+    g_assert_cmpint(group_int(qts, "g", "used-ns"), <=, PERIOD / 3 + LOOK);
+    g_assert_cmpint(group_int(qts, "g", "used-ns"), ==,
+                    1 * MS + group_int(qts, "g", "debt-ns"));
     g_assert_cmpint(group_int(qts, "g", "bursts"), ==, 0);
     qtest_quit(qts);
 }

@@ -40,12 +40,16 @@
 #define RISK_LOOKS 3
 #define RISK_NS_MAX (5 * 1000 * 1000ll)
 
-/* Of a group that used nothing for so long, each look is one of these. */
+/*
+ * Of a group that used nothing for so long, each look is for that: no more than
+ * RISK_LOOKS for one vCPU that wakes up, and fewer do for all of them.
+ */
 #define IDLE_NS (4 * (int64_t)BANDWIDTH_LOOK_NS_MIN)
+#define IDLE_LOOKS 2
 
 /*
- * The first look after a release, where one release uses more than a quota:
- * sooner means less, so that the group need not save up for so long.  Still
+ * The first look after a release, where one uses more than half a quota: sooner
+ * means less, so that the group need not save up, or not for so long.  Still
  * its vCPUs should be in the guest by then, or the look finds nothing.
  */
 #define FRESH_NS 100000ll
@@ -185,7 +189,8 @@ static int64_t time_to_dry(const BandwidthGroup *group)
     int64_t risked = risk / group->open_vcpus;
 
     if (group->predict.idle >= IDLE_NS) {
-        return MAX(MIN(expected, risked), rest);
+        expected = MAX(expected, rest);
+        rest = MIN(group->limits.period_ns / IDLE_LOOKS, RISK_NS_MAX);
     }
     return MIN(expected, MAX(risked, rest));
 }
@@ -210,7 +215,8 @@ static int64_t group_next_close(BandwidthGroup *group, int64_t now, int64_t due)
     if (!is_open(group) || (due < INT64_MAX && lasts(group, due - now))) {
         return due;
     }
-    if (group->account.fresh && bandwidth_predict_need(group)) {
+    if (group->account.fresh &&
+        group->predict.overrun > group->limits.quota_ns / 2) {
         soonest = FRESH_NS;
     }
     bandwidth_predict_observe(group, now);

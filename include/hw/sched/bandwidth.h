@@ -47,7 +47,7 @@
 
 /*
  * A look costs a wake-up: to find a group dry never sooner than this after the
- * last, but for the first one after a release that uses more than a quota.
+ * last, but for the first one after a release that uses most of a quota.
  */
 #define BANDWIDTH_LOOK_NS_MIN (250 * 1000ull)
 
