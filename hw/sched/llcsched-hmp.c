@@ -91,6 +91,36 @@ static void llcsched_print_verdict(Monitor *mon, const LlcschedInfo *info)
     }
 }
 
+/* "other threads: 7 on CPUs 0-3, 1 foreign, near the vCPUs: LLC 0" */
+static void llcsched_print_emulator(Monitor *mon,
+                                    const LlcschedEmulatorInfo *info)
+{
+    static const LlcschedMaskState shown[] = {
+        LLCSCHED_MASK_STATE_FOREIGN, LLCSCHED_MASK_STATE_CONTESTED,
+        LLCSCHED_MASK_STATE_FAILED, LLCSCHED_MASK_STATE_OUT_OF_REACH,
+    };
+    g_autoptr(GString) line = g_string_new(NULL);
+    int count[LLCSCHED_MASK_STATE__MAX] = { };
+
+    for (LlcschedThreadInfoList *t = info->threads; t; t = t->next) {
+        count[t->value->mask_state]++;
+    }
+    g_string_printf(line, "other threads: ");
+    if (count[LLCSCHED_MASK_STATE_OURS]) {
+        g_string_append_printf(line, "%d on CPUs %s, ",
+                               count[LLCSCHED_MASK_STATE_OURS],
+                               info->planned_mask);
+    }
+    for (int i = 0; i < ARRAY_SIZE(shown); i++) {
+        if (count[shown[i]]) {
+            g_string_append_printf(line, "%d %s, ", count[shown[i]],
+                                   LlcschedMaskState_str(shown[i]));
+        }
+    }
+    g_string_append(line, info->explanation);
+    llcsched_print_line(mon, line->str);
+}
+
 /* "group a: vCPU 0-3, 5000/10000 us, throttled 12/100 periods, max 4.9 ms" */
 static void llcsched_print_group(Monitor *mon, const LlcschedGroupInfo *group)
 {
@@ -181,6 +211,7 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
     for (v = info->vcpus; v; v = v->next) {
         llcsched_print_vcpu(mon, v->value, columns);
     }
+    llcsched_print_emulator(mon, info->emulator_threads);
     for (g = info->groups; g; g = g->next) {
         llcsched_print_group(mon, g->value);
     }

@@ -9,24 +9,31 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "hw/sched/host-affinity.h"
-#include "hw/sched/host-threads.h"
 #include "llcsched-internal.h"
 
-static int llcsched_kernel_get_mask(LlcschedVcpu *vcpu, HostCpuSet *ret_mask)
+static int llcsched_kernel_get_mask(Llcsched *s, LlcschedThread *thread,
+                                    HostCpuSet *ret_mask)
 {
-    return host_affinity_get(vcpu->thread_id, ret_mask);
+    return host_affinity_get(thread->id, ret_mask);
 }
 
-static int llcsched_kernel_set_mask(LlcschedVcpu *vcpu, const HostCpuSet *mask)
+static int llcsched_kernel_set_mask(Llcsched *s, LlcschedThread *thread,
+                                    const HostCpuSet *mask)
 {
-    return host_affinity_set(vcpu->thread_id, mask);
+    return host_affinity_set(thread->id, mask);
 }
 
 /* Our own threads are in /proc whatever tree the host is read from. */
-static bool llcsched_kernel_thread_times(LlcschedVcpu *vcpu,
+static const char *llcsched_kernel_own_root(Llcsched *s)
+{
+    return "";
+}
+
+static bool llcsched_kernel_thread_times(Llcsched *s,
+                                         const LlcschedThread *thread,
                                          ThreadTimes *ret_times)
 {
-    return host_load_thread("", vcpu->thread_id, ret_times);
+    return host_load_thread("", thread->id, ret_times);
 }
 
 static uint64_t llcsched_kernel_cpu_ns(LlcschedVcpu *vcpu)
@@ -38,18 +45,6 @@ static uint64_t llcsched_kernel_cpu_ns(LlcschedVcpu *vcpu)
         return 0;
     }
     return ts.tv_sec * NANOSECONDS_PER_SECOND + ts.tv_nsec;
-}
-
-static bool llcsched_kernel_main_thread(ThreadTimes *ret_times, int *ret_cpu)
-{
-    HostThread thread;
-
-    if (!host_thread_read("", getpid(), &thread) ||
-        !host_load_thread("", getpid(), ret_times)) {
-        return false;
-    }
-    *ret_cpu = thread.cpu;
-    return true;
 }
 
 static int llcsched_kernel_allowed(const HostTopology *host,
@@ -64,32 +59,41 @@ const LlcschedHostOps llcsched_kernel_ops = {
     .set_mask = llcsched_kernel_set_mask,
     .thread_times = llcsched_kernel_thread_times,
     .cpu_ns = llcsched_kernel_cpu_ns,
-    .main_thread = llcsched_kernel_main_thread,
+    .own_root = llcsched_kernel_own_root,
     .allowed = llcsched_kernel_allowed,
     .core_cookie = core_cookie_prctl,
 };
 
 /* A new thread may run on every online CPU of the tree. */
-static int llcsched_qtest_get_mask(LlcschedVcpu *vcpu, HostCpuSet *ret_mask)
+static int llcsched_qtest_get_mask(Llcsched *s, LlcschedThread *thread,
+                                   HostCpuSet *ret_mask)
 {
-    if (host_cpuset_empty(&vcpu->sim_mask)) {
-        vcpu->sim_mask = vcpu->sched->view->host->online;
+    if (host_cpuset_empty(&thread->sim_mask)) {
+        thread->sim_mask = s->view->host->online;
     }
-    *ret_mask = vcpu->sim_mask;
-    host_cpuset_and(ret_mask, &vcpu->sched->view->host->online);
+    *ret_mask = thread->sim_mask;
+    host_cpuset_and(ret_mask, &s->view->host->online);
     return 0;
 }
 
-static int llcsched_qtest_set_mask(LlcschedVcpu *vcpu, const HostCpuSet *mask)
+static int llcsched_qtest_set_mask(Llcsched *s, LlcschedThread *thread,
+                                   const HostCpuSet *mask)
 {
-    vcpu->sim_mask = *mask;
+    thread->sim_mask = *mask;
     return 0;
 }
 
-static bool llcsched_qtest_thread_times(LlcschedVcpu *vcpu,
+/* Threads that are not vCPUs are what the tree says. */
+static const char *llcsched_qtest_own_root(Llcsched *s)
+{
+    return s->sysfs_root;
+}
+
+static bool llcsched_qtest_thread_times(Llcsched *s,
+                                        const LlcschedThread *thread,
                                         ThreadTimes *ret_times)
 {
-    return false;
+    return host_load_thread(s->sysfs_root, thread->id, ret_times);
 }
 
 /* What x-vcpu-usage says, while the gate is open and the VM runs. */
@@ -107,11 +111,6 @@ static uint64_t llcsched_qtest_cpu_ns(LlcschedVcpu *vcpu)
     return vcpu->sim_run_ns;
 }
 
-static bool llcsched_qtest_main_thread(ThreadTimes *ret_times, int *ret_cpu)
-{
-    return false;
-}
-
 static int llcsched_qtest_allowed(const HostTopology *host,
                                   const HostCpuSet *limit,
                                   HostCpuSet *ret_allowed)
@@ -125,7 +124,7 @@ const LlcschedHostOps llcsched_qtest_ops = {
     .set_mask = llcsched_qtest_set_mask,
     .thread_times = llcsched_qtest_thread_times,
     .cpu_ns = llcsched_qtest_cpu_ns,
-    .main_thread = llcsched_qtest_main_thread,
+    .own_root = llcsched_qtest_own_root,
     .allowed = llcsched_qtest_allowed,
     .core_cookie = llcsched_qtest_cookie,
 };

@@ -21,6 +21,7 @@
 #include "system/iothread.h"
 #include "system/runstate.h"
 #include "hw/sched/bandwidth.h"
+#include "hw/sched/emulator-placement.h"
 #include "hw/sched/core-cookie.h"
 #include "hw/sched/guest-topology.h"
 #include "hw/sched/host-load.h"
@@ -40,6 +41,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(LlcschedGroup, LLCSCHED_GROUP)
 typedef struct LlcschedConfig {
     LlcschedPlacement placement;
     LlcschedPrefer prefer;
+    LlcschedEmulator emulator;
     LlcschedTrust trust;
     LlcschedTrustBackend trust_backend;
     bool dynamic;
@@ -65,18 +67,10 @@ typedef struct LlcschedVcpuTrust {
 } LlcschedVcpuTrust;
 
 /*
- * A vCPU and its thread.  Listed from the realization of its device to its
- * unrealization (under the BQL).  @thread_id is set in the thread itself and
- * cleared, under the lock, by its exit notifier: while the lock is held and
- * @thread_id is not 0, the thread lives and its id is not another's.
+ * A thread whose mask may be set, and whose that is.  Guarded by the lock.
  */
-typedef struct LlcschedVcpu {
-    Llcsched *sched;
-    CPUState *cpu;
-    int index;
-    int thread_id;
-    Notifier thread_exit;
-
+typedef struct LlcschedThread {
+    int id;                     /* 0: not known, or gone */
     MaskWatch watch;
     LlcschedMaskState state;
     HostCpuSet found;           /* before we set one; restored by object-del */
@@ -84,8 +78,23 @@ typedef struct LlcschedVcpu {
     HostCpuSet mask;            /* at the last look or change */
     int failed_errno;           /* of the last attempt to set a mask */
     HostCpuSet failed_mask;     /* what that was */
-
     ThreadTimes times;          /* at the last look */
+    HostCpuSet sim_mask;        /* qtest: the mask of a thread that has none */
+} LlcschedThread;
+
+/*
+ * A vCPU and its thread.  Listed from the realization of its device to its
+ * unrealization (under the BQL).  @thread.id is set in the thread itself and
+ * cleared, under the lock, by its exit notifier: while the lock is held and
+ * @thread.id is not 0, the thread lives and its id is not another's.
+ */
+typedef struct LlcschedVcpu {
+    Llcsched *sched;
+    CPUState *cpu;
+    int index;
+    LlcschedThread thread;
+    Notifier thread_exit;
+
     int host_llc;               /* of the last mask that was set, or -1 */
     uint64_t moves;
 
@@ -104,7 +113,6 @@ typedef struct LlcschedVcpu {
 
     LlcschedVcpuTrust trust;
 
-    HostCpuSet sim_mask;        /* qtest: the mask of a thread that has none */
     uint64_t sim_run_ns;        /* qtest: what it would have run ... */
     int64_t sim_when_ns;        /* ... up to here */
     QTAILQ_ENTRY(LlcschedVcpu) next;
@@ -118,6 +126,8 @@ typedef struct LlcschedPlanned {
     Plan *plan;
     char *summary;
     char **explanations;        /* one per possible vCPU, NULL-terminated */
+    EmulatorPlan emulator;      /* of the threads that are not vCPUs */
+    char *emulator_why;
 } LlcschedPlanned;
 void llcsched_planned_free(LlcschedPlanned *planned);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LlcschedPlanned, llcsched_planned_free)
@@ -128,11 +138,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(LlcschedPlanned, llcsched_planned_free)
  * All but @allowed are called with the lock held and a live thread.
  */
 typedef struct LlcschedHostOps {
-    int (*get_mask)(LlcschedVcpu *vcpu, HostCpuSet *ret_mask);
-    int (*set_mask)(LlcschedVcpu *vcpu, const HostCpuSet *mask);
-    bool (*thread_times)(LlcschedVcpu *vcpu, ThreadTimes *ret_times);
+    int (*get_mask)(Llcsched *s, LlcschedThread *thread, HostCpuSet *ret_mask);
+    int (*set_mask)(Llcsched *s, LlcschedThread *thread,
+                    const HostCpuSet *mask);
+    bool (*thread_times)(Llcsched *s, const LlcschedThread *thread,
+                         ThreadTimes *ret_times);
     uint64_t (*cpu_ns)(LlcschedVcpu *vcpu);
-    bool (*main_thread)(ThreadTimes *ret_times, int *ret_cpu);
+    /* Where /proc of our own threads is, and may be asked without a lock. */
+    const char *(*own_root)(Llcsched *s);
     int (*allowed)(const HostTopology *host, const HostCpuSet *limit,
                    HostCpuSet *ret_allowed);
     CoreCookieCall *core_cookie;    /* from any thread; no lock is needed */
@@ -199,9 +212,12 @@ struct Llcsched {
     LlcschedView *view;
     GuestTopology *guest;       /* NULL until the machine is ready */
     QTAILQ_HEAD(, LlcschedVcpu) vcpus;
+    GPtrArray *others;          /* LlcschedOther *, by thread id */
+    GArray *kernel_vhost;       /* int: thread ids, out of reach */
+    bool kernel_vhost_due;      /* atomic: devices changed since */
+    QEMUBH *classify;           /* in the main loop, with the BQL */
 
     HostLoadSample *sample;     /* of the last look */
-    ThreadTimes main_times;     /* of QEMU's main thread, at that look */
     HostLoad *load;             /* between the last two looks */
     bool settling;              /* placed before the load was known */
     LlcschedPlanned *planned;   /* NULL until the VM first ran */
@@ -290,10 +306,93 @@ char *llcsched_summary(const Llcsched *s);
 void llcsched_restore_masks(Llcsched *s);
 
 /*
+ * Add what a thread ran and waited since then to the LLCs of its mask, in
+ * proportion to the CPUs that it may use on each.  Lock held.
+ */
+void llcsched_spread_own(const LlcschedThread *thread,
+                         const HostTopology *host, const ThreadTimes *now,
+                         uint64_t *run_ns, uint64_t *wait_ns);
+
+/*
  * What a look would plan now, without doing it.  NULL and @errp if the host
  * cannot be read or has no CPU to use.  BQL held, other locks not.
  */
 LlcschedPlanned *llcsched_dry_run(Llcsched *s, Error **errp);
+
+/* llcsched-mask.c.  The lock is held, and the thread alive. */
+
+/*
+ * @base is what the process may use without us: what threads, and programs,
+ * get that inherit a mask of ours.  BQL held, lock not needed.
+ */
+void llcsched_mask_start(const HostCpuSet *base);
+
+/* A thread that makes others has this mask of ours. */
+void llcsched_mask_inheritable(const HostCpuSet *mask);
+
+/* True if a new thread has @mask only since its creator got it from us. */
+bool llcsched_mask_inherited(const HostCpuSet *mask);
+
+/* Give a new thread that inherited such a mask what it would have without. */
+void llcsched_mask_disinherit(Llcsched *s, LlcschedThread *thread);
+
+/* What a look at a mask calls for. */
+typedef struct LlcschedMaskNeed {
+    bool plan;    /* what plans are made from has changed */
+    bool apply;   /* it is not as planned, and free to be set */
+} LlcschedMaskNeed;
+LlcschedMaskNeed llcsched_mask_see(Llcsched *s, LlcschedThread *thread);
+
+/* Somebody else's: not to be set. */
+bool llcsched_mask_kept_off(const LlcschedThread *thread);
+
+/*
+ * Set a mask that is not ours already; true if it changed.  What failed is
+ * tried again only with @retry.
+ */
+bool llcsched_mask_set(Llcsched *s, LlcschedThread *thread,
+                       const HostCpuSet *mask, bool retry);
+
+/* Give a mask that is ours back as it was found; true if it was. */
+bool llcsched_mask_restore(Llcsched *s, LlcschedThread *thread);
+
+/* llcsched-threads.c */
+
+/* A thread of the process that is no vCPU's.  Guarded by the lock. */
+typedef struct LlcschedOther {
+    LlcschedThread thread;
+    bool pending;               /* not known yet what it is: not touched */
+    bool fixed;                 /* the kernel lets nobody set its mask */
+    LlcschedThreadRole role;
+    char *name;
+} LlcschedOther;
+
+/* Begin and end; nothing looks yet, or any more.  BQL held, lock not held. */
+void llcsched_threads_init(Llcsched *s);
+void llcsched_threads_fini(Llcsched *s);
+
+/* Devices came or went.  BQL held. */
+void llcsched_threads_changed(Llcsched *s);
+
+/* Read what may take time.  look_lock held, lock not held. */
+void llcsched_threads_read(Llcsched *s);
+
+/*
+ * See which threads there are, and their masks.  New ones are known when the
+ * main loop has told what they are, at once if the BQL is held.  Lock held.
+ */
+void llcsched_threads_see(Llcsched *s, bool forgive);
+
+/* Set their masks as planned.  Lock held. */
+void llcsched_threads_apply(Llcsched *s, bool retry);
+
+/* Give their masks back, also of threads not seen yet.  Lock held. */
+void llcsched_threads_restore(Llcsched *s);
+
+/* Add what they ran and waited since the last measurement.  Lock held. */
+void llcsched_threads_add_times(Llcsched *s, const HostTopology *host,
+                                uint64_t *run_ns, uint64_t *wait_ns,
+                                bool keep);
 
 /* llcsched-host.c */
 extern const LlcschedHostOps llcsched_kernel_ops;

@@ -11,11 +11,8 @@
  */
 
 #include "qemu/osdep.h"
-#include <sys/prctl.h>
-#include <linux/seccomp.h>
 #include "qapi/error.h"
 #include "qapi/qapi-events-llcsched.h"
-#include "qemu/error-report.h"
 #include "system/qtest.h"
 #include "llcsched-internal.h"
 #include "trace.h"
@@ -38,57 +35,28 @@ void llcsched_planned_free(LlcschedPlanned *planned)
         placement_plan_free(planned->plan);
         g_free(planned->summary);
         g_strfreev(planned->explanations);
+        g_free(planned->emulator_why);
         g_free(planned);
     }
 }
 
-/*
- * Add what a thread ran and waited since the last measurement to the LLCs of
- * its mask, in proportion to the CPUs that it may use on each.
- */
-static void llcsched_spread_own(const LlcschedVcpu *vcpu,
-                                const HostTopology *host,
-                                const ThreadTimes *now,
-                                uint64_t *run_ns, uint64_t *wait_ns)
+void llcsched_spread_own(const LlcschedThread *thread,
+                         const HostTopology *host, const ThreadTimes *now,
+                         uint64_t *run_ns, uint64_t *wait_ns)
 {
-    int cpus = host_cpuset_count_and(&vcpu->mask, &host->online);
-    uint64_t run = now->run_ns - vcpu->times.run_ns;
-    uint64_t wait = now->wait_ns - vcpu->times.wait_ns;
+    int cpus = host_cpuset_count_and(&thread->mask, &host->online);
+    uint64_t run = now->run_ns - thread->times.run_ns;
+    uint64_t wait = now->wait_ns - thread->times.wait_ns;
 
-    if (!cpus || now->run_ns < vcpu->times.run_ns ||
-        now->wait_ns < vcpu->times.wait_ns) {
+    if (!cpus || now->run_ns < thread->times.run_ns ||
+        now->wait_ns < thread->times.wait_ns) {
         return;
     }
     for (int i = 0; i < host->n_llcs; i++) {
-        int here = host_cpuset_count_and(&vcpu->mask, &host->llcs[i].cpus);
+        int here = host_cpuset_count_and(&thread->mask, &host->llcs[i].cpus);
 
         run_ns[i] += run / cpus * here;
         wait_ns[i] += wait / cpus * here;
-    }
-}
-
-/*
- * What the main thread ran counts where it was last seen.  While a VM starts
- * that is a whole CPU, and would drive the VM away from itself.
- */
-static void llcsched_add_main(Llcsched *s, const HostTopology *host,
-                              uint64_t *run_ns, uint64_t *wait_ns, bool keep)
-{
-    const ThreadTimes *before = &s->main_times;
-    ThreadTimes now;
-    int cpu, llc;
-
-    if (!s->ops->main_thread(&now, &cpu)) {
-        return;
-    }
-    llc = host_topology_llc_of(host, cpu);
-    if (llc >= 0 && now.run_ns >= before->run_ns &&
-        now.wait_ns >= before->wait_ns) {
-        run_ns[llc] += now.run_ns - before->run_ns;
-        wait_ns[llc] += now.wait_ns - before->wait_ns;
-    }
-    if (keep) {
-        s->main_times = now;
     }
 }
 
@@ -110,81 +78,18 @@ static HostLoad *llcsched_measure(Llcsched *s, const HostTopology *host,
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
         ThreadTimes now;
 
-        if (!vcpu->thread_id || !s->ops->thread_times(vcpu, &now)) {
+        if (!vcpu->thread.id ||
+            !s->ops->thread_times(s, &vcpu->thread, &now)) {
             continue;
         }
-        llcsched_spread_own(vcpu, host, &now, run_ns, wait_ns);
+        llcsched_spread_own(&vcpu->thread, host, &now, run_ns, wait_ns);
         if (keep) {
-            vcpu->times = now;
+            vcpu->thread.times = now;
         }
     }
-    llcsched_add_main(s, host, run_ns, wait_ns, keep);
+    llcsched_threads_add_times(s, host, run_ns, wait_ns, keep);
     return s->sample ? host_load_between(host, s->sample, sample,
                                          run_ns, wait_ns) : NULL;
-}
-
-static const char *llcsched_state_name(const LlcschedVcpu *vcpu)
-{
-    return LlcschedMaskState_str(vcpu->state);
-}
-
-static bool llcsched_keeps_off(const LlcschedVcpu *vcpu)
-{
-    return vcpu->state == LLCSCHED_MASK_STATE_FOREIGN ||
-           vcpu->state == LLCSCHED_MASK_STATE_CONTESTED;
-}
-
-static LlcschedMaskState llcsched_state_of(MaskOwner owner)
-{
-    switch (owner) {
-    case MASK_OURS:
-        return LLCSCHED_MASK_STATE_OURS;
-    case MASK_FOREIGN:
-        return LLCSCHED_MASK_STATE_FOREIGN;
-    case MASK_CONTESTED:
-        return LLCSCHED_MASK_STATE_CONTESTED;
-    default:
-        return LLCSCHED_MASK_STATE_UNSET;
-    }
-}
-
-/* What a look at the masks calls for. */
-typedef struct LlcschedNeed {
-    bool plan;    /* what plans are made from has changed */
-    bool apply;   /* some mask is not as planned, and free to be set */
-} LlcschedNeed;
-
-/* Lock held, thread alive. */
-static void llcsched_see_mask(LlcschedVcpu *vcpu, const HostCpuSet *allowed,
-                              LlcschedNeed *need)
-{
-    LlcschedMaskState before = vcpu->state;
-    bool kept_off = llcsched_keeps_off(vcpu);
-    HostCpuSet mask;
-    MaskOwner owner;
-
-    if (vcpu->sched->ops->get_mask(vcpu, &mask)) {
-        return; /* only a thread that is ending cannot be asked */
-    }
-    owner = mask_watch_look(&vcpu->watch, &mask, allowed);
-    vcpu->state = llcsched_state_of(owner);
-    if (owner == MASK_UNSET && before == LLCSCHED_MASK_STATE_FAILED) {
-        vcpu->state = before;
-    }
-    if (vcpu->state != before || !host_cpuset_equal(&vcpu->mask, &mask)) {
-        g_autofree char *list = host_cpuset_to_list(&mask);
-
-        trace_llcsched_mask_state(vcpu->index, vcpu->thread_id, list,
-                                  llcsched_state_name(vcpu));
-    }
-    if (kept_off != llcsched_keeps_off(vcpu) ||
-        (kept_off && !host_cpuset_equal(&vcpu->mask, &mask))) {
-        need->plan = true;
-    }
-    if (owner == MASK_UNSET || owner == MASK_RESET) {
-        need->apply = true;
-    }
-    vcpu->mask = mask;
 }
 
 /* The numbers of the old host's LLCs mean nothing any more.  Lock held. */
@@ -277,8 +182,8 @@ static void llcsched_input_init(Llcsched *s, const LlcschedView *view,
             continue;
         }
         s->guest->vcpus[vcpu->index].present = true;
-        if (llcsched_keeps_off(vcpu)) {
-            input->foreign[vcpu->index] = &vcpu->mask;
+        if (llcsched_mask_kept_off(&vcpu->thread)) {
+            input->foreign[vcpu->index] = &vcpu->thread.mask;
         }
     }
     input->in = (PlacementInput) {
@@ -303,6 +208,28 @@ QEMU_BUILD_BUG_ON((int)LLCSCHED_PREFER_AUTO != PLACEMENT_PREFER_AUTO);
 QEMU_BUILD_BUG_ON((int)LLCSCHED_PREFER_CACHE != PLACEMENT_PREFER_CACHE);
 QEMU_BUILD_BUG_ON((int)LLCSCHED_PREFER_CAPACITY != PLACEMENT_PREFER_CAPACITY);
 
+QEMU_BUILD_BUG_ON((int)LLCSCHED_EMULATOR_OFF != EMULATOR_OFF);
+QEMU_BUILD_BUG_ON((int)LLCSCHED_EMULATOR_NEAR != EMULATOR_NEAR);
+QEMU_BUILD_BUG_ON((int)LLCSCHED_EMULATOR_OTHER != EMULATOR_OTHER);
+
+/*
+ * One mask for all of them: which vCPUs a queue serves only the guest knows, so
+ * each is taken to serve all.  Lock held.
+ */
+static void llcsched_plan_emulator(const Llcsched *s, const HostTopology *host,
+                                   LlcschedPlanned *planned)
+{
+    const EmulatorInput in = {
+        .host = host,
+        .guest = s->guest,
+        .plan = planned->plan,
+        .mode = (EmulatorMode)s->config.emulator,
+    };
+
+    emulator_placement(&in, NULL, &planned->emulator);
+    planned->emulator_why = emulator_explain(&in, &planned->emulator);
+}
+
 /* Lock held; @view has candidates. */
 static LlcschedPlanned *llcsched_plan(Llcsched *s, const LlcschedView *view,
                                       const HostLoad *load)
@@ -319,6 +246,7 @@ static LlcschedPlanned *llcsched_plan(Llcsched *s, const LlcschedView *view,
             s->guest->vcpus[i].present
             ? placement_explain(&input.in, planned->plan, i) : g_strdup("");
     }
+    llcsched_plan_emulator(s, view->host, planned);
     return planned;
 }
 
@@ -334,79 +262,19 @@ static void llcsched_note_guards(Llcsched *s, int64_t now_ns)
     }
 }
 
-static void llcsched_warn_set_failed(Llcsched *s, const char *list, int ret)
+/* True if the mask changed.  Lock held, thread alive. */
+static bool llcsched_apply_one(Llcsched *s, LlcschedVcpu *vcpu,
+                               const VcpuPlan *vplan, bool retry)
 {
-    if (ret == -EPERM && prctl(PR_GET_SECCOMP) == SECCOMP_MODE_FILTER) {
-        llcsched_warn(s, "vCPU threads cannot be placed: setting their CPU "
-                      "masks is forbidden by a seccomp filter; start QEMU "
-                      "without -sandbox resourcecontrol=deny (libvirt sets "
-                      "it: see docs/system/llcsched.rst)");
-    } else if (ret == -EPERM) {
-        llcsched_warn(s, "vCPU threads cannot be placed: setting their CPU "
-                      "masks is forbidden (EPERM); allow sched_setaffinity "
-                      "in the security policy that confines QEMU");
-    } else if (ret == -EINVAL) {
-        llcsched_warn(s, "no CPU of %s may be used by this vCPU's thread: "
-                      "its cpuset cgroup is narrower than the process's; "
-                      "widen that, or name its CPUs in 'cpus'", list);
-    } else {
-        llcsched_warn(s, "setting the CPU mask %s failed: %s", list,
-                      strerror(-ret));
+    if (!llcsched_mask_set(s, &vcpu->thread, &vplan->mask, retry)) {
+        return false;
     }
-}
-
-static void llcsched_mask_was_set(Llcsched *s, LlcschedVcpu *vcpu,
-                                  const VcpuPlan *vplan)
-{
-    HostCpuSet granted = vplan->mask;
-
-    if (s->ops->get_mask(vcpu, &granted) == 0) {
-        vcpu->mask = granted;
-    }
-    mask_watch_was_set(&vcpu->watch, &granted);
-    vcpu->state = LLCSCHED_MASK_STATE_OURS;
-    vcpu->failed_errno = 0;
     if (vcpu->host_llc >= 0 && vcpu->host_llc != vplan->host_llc) {
         vcpu->moves++;
     }
     vcpu->host_llc = vplan->host_llc;
     s->masks_set++;
-}
-
-/* True if the mask changed.  Lock held, thread alive. */
-static bool llcsched_apply_one(Llcsched *s, LlcschedVcpu *vcpu,
-                               const VcpuPlan *vplan, bool retry)
-{
-    g_autofree char *list = NULL;
-    int ret;
-
-    if (vcpu->state == LLCSCHED_MASK_STATE_OURS &&
-        host_cpuset_equal(&vcpu->mask, &vplan->mask)) {
-        return false;
-    }
-    if (!retry && vcpu->failed_errno &&
-        host_cpuset_equal(&vcpu->failed_mask, &vplan->mask)) {
-        return false; /* it would fail again */
-    }
-    if (!vcpu->has_found) {
-        vcpu->found = vcpu->mask;
-        vcpu->has_found = true;
-    }
-    list = host_cpuset_to_list(&vplan->mask);
-    ret = s->ops->set_mask(vcpu, &vplan->mask);
-    trace_llcsched_set_mask(vcpu->index, vcpu->thread_id, list, ret);
-    if (ret == 0) {
-        llcsched_mask_was_set(s, vcpu, vplan);
-        return true;
-    }
-    if (ret == -ESRCH) {
-        return false; /* ending: its exit notifier takes the id back */
-    }
-    vcpu->state = LLCSCHED_MASK_STATE_FAILED;
-    vcpu->failed_errno = -ret;
-    vcpu->failed_mask = vplan->mask;
-    llcsched_warn_set_failed(s, list, ret);
-    return false;
+    return true;
 }
 
 /* How many masks changed.  Lock held. */
@@ -420,7 +288,7 @@ static int llcsched_apply(Llcsched *s, bool retry)
         return 0;
     }
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        if (vcpu->thread_id && !llcsched_keeps_off(vcpu) &&
+        if (vcpu->thread.id && !llcsched_mask_kept_off(&vcpu->thread) &&
             vcpu->index >= 0 && vcpu->index < plan->n_vcpus) {
             changes += llcsched_apply_one(s, vcpu, &plan->vcpus[vcpu->index],
                                           retry);
@@ -458,7 +326,7 @@ static LlcschedStatus llcsched_status(const Llcsched *s)
         return LLCSCHED_STATUS_WAITING;
     }
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        if (vcpu->state == LLCSCHED_MASK_STATE_FAILED) {
+        if (vcpu->thread.state == LLCSCHED_MASK_STATE_FAILED) {
             return LLCSCHED_STATUS_DEGRADED;
         }
     }
@@ -471,40 +339,30 @@ void llcsched_restore_masks(Llcsched *s)
     LlcschedVcpu *vcpu;
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        int ret;
-
-        if (!vcpu->thread_id || !vcpu->has_found ||
-            vcpu->state != LLCSCHED_MASK_STATE_OURS) {
-            continue;
+        if (llcsched_mask_restore(s, &vcpu->thread)) {
+            vcpu->host_llc = -1;
         }
-        ret = s->ops->set_mask(vcpu, &vcpu->found);
-        if (ret && ret != -ESRCH) {
-            g_autofree char *list = host_cpuset_to_list(&vcpu->found);
-
-            llcsched_warn(s, "the mask %s of vCPU %d could not be restored: "
-                          "%s", list, vcpu->index, strerror(-ret));
-            continue;
-        }
-        vcpu->mask = vcpu->found;
-        vcpu->has_found = false;
-        vcpu->state = LLCSCHED_MASK_STATE_UNSET;
-        vcpu->host_llc = -1;
-        memset(&vcpu->watch, 0, sizeof(vcpu->watch));
     }
+    llcsched_threads_restore(s);
 }
 
-static void llcsched_see_masks(Llcsched *s, LlcschedWhy why, LlcschedNeed *need)
+static void llcsched_see_masks(Llcsched *s, bool forgive,
+                               LlcschedMaskNeed *need)
 {
     LlcschedVcpu *vcpu;
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        if (!vcpu->thread_id) {
+        LlcschedMaskNeed one;
+
+        if (!vcpu->thread.id) {
             continue;
         }
-        if (why == LLCSCHED_WHY_PROPERTY || why == LLCSCHED_WHY_COMMAND) {
-            mask_watch_forgive(&vcpu->watch);
+        if (forgive) {
+            mask_watch_forgive(&vcpu->thread.watch);
         }
-        llcsched_see_mask(vcpu, &s->view->allowed, need);
+        one = llcsched_mask_see(s, &vcpu->thread);
+        need->plan |= one.plan;
+        need->apply |= one.apply;
     }
 }
 
@@ -546,6 +404,7 @@ static bool llcsched_read(Llcsched *s, bool anew, LlcschedReading *reading,
     if (!reading->view) {
         return false;
     }
+    llcsched_threads_read(s);
     reading->sample = host_load_sample(s->sysfs_root,
                                        reading->view->host->n_cpus,
                                        llcsched_now_ns(),
@@ -579,13 +438,16 @@ static int llcsched_decide(Llcsched *s, LlcschedWhy why,
                            LlcschedReading *reading)
 {
     bool asked = why != LLCSCHED_WHY_INTERVAL && why != LLCSCHED_WHY_START;
-    LlcschedNeed need = { .plan = asked || s->plan_due };
+    bool forgive = why == LLCSCHED_WHY_PROPERTY || why == LLCSCHED_WHY_COMMAND;
+    LlcschedMaskNeed need = { .plan = asked || s->plan_due };
     bool changed;
+    int changes = 0;
 
     s->looks++;
     changed = llcsched_take_view(s, g_steal_pointer(&reading->view));
     need.plan |= changed;
-    llcsched_see_masks(s, why, &need);
+    llcsched_see_masks(s, forgive, &need);
+    llcsched_threads_see(s, forgive);
     llcsched_take_load(s, reading);
     if (s->view->error) {
         llcsched_warn(s, "%s", s->view->error);
@@ -610,13 +472,12 @@ static int llcsched_decide(Llcsched *s, LlcschedWhy why,
          * A cpuset may shrink between our reading it and setting a mask: what
          * failed then may work where other CPUs are allowed.
          */
-        int changes = llcsched_apply(s, asked || changed);
-
+        changes = llcsched_apply(s, asked || changed);
         llcsched_note_memory(s);
         trace_llcsched_plan(s->id, s->planned->summary, changes);
-        return changes;
     }
-    return 0;
+    llcsched_threads_apply(s, asked || changed);
+    return changes;
 }
 
 /* A transition that an operator wants to hear of. */

@@ -23,6 +23,7 @@ void llcsched_config_default(LlcschedConfig *config)
     *config = (LlcschedConfig) {
         .placement = LLCSCHED_PLACEMENT_LLC,
         .prefer = LLCSCHED_PREFER_AUTO,
+        .emulator = LLCSCHED_EMULATOR_NEAR,
         .dynamic = true,
         .interval_ms = LLCSCHED_INTERVAL_MS_DEFAULT,
         .guard_util = PLACEMENT_GUARD_UTIL_DEFAULT,
@@ -108,6 +109,8 @@ static const LlcschedChoice llcsched_choices[] = {
       offsetof(LlcschedConfig, placement) },
     { "prefer", "LlcschedPrefer", &LlcschedPrefer_lookup,
       offsetof(LlcschedConfig, prefer) },
+    { "emulator", "LlcschedEmulator", &LlcschedEmulator_lookup,
+      offsetof(LlcschedConfig, emulator) },
     { "dynamic", "bool", NULL, offsetof(LlcschedConfig, dynamic) },
     { "steal-time", "bool", NULL, offsetof(LlcschedConfig, steal_time) },
     { "trust", "LlcschedTrust", &LlcschedTrust_lookup,

@@ -103,7 +103,7 @@ static LlcschedVcpuInfo *llcsched_vcpu_info(const Llcsched *s,
     LlcschedVcpuInfo *info = g_new0(LlcschedVcpuInfo, 1);
 
     info->vcpu = vcpu->index;
-    info->thread_id = vcpu->thread_id;
+    info->thread_id = vcpu->thread.id;
     info->guest_core = gv->core;
     info->guest_llc = gv->llc;
     info->guest_node = gv->place.node;
@@ -111,10 +111,10 @@ static LlcschedVcpuInfo *llcsched_vcpu_info(const Llcsched *s,
     info->host_core = -1;
     info->planned_mask = g_strdup("");
     info->explanation = g_strdup("not planned yet");
-    info->mask = host_cpuset_to_list(&vcpu->mask);
-    info->mask_state = vcpu->state;
-    info->run_ns = vcpu->times.run_ns;
-    info->wait_ns = vcpu->times.wait_ns;
+    info->mask = host_cpuset_to_list(&vcpu->thread.mask);
+    info->mask_state = vcpu->thread.state;
+    info->run_ns = vcpu->thread.times.run_ns;
+    info->wait_ns = vcpu->thread.times.wait_ns;
     info->moves = vcpu->moves;
     info->throttled_ns = llcsched_throttled_ns(vcpu, llcsched_now_ns());
     info->steal_ns = vcpu->steal_ns;
@@ -136,7 +136,7 @@ static bool llcsched_all_failed(const Llcsched *s)
     LlcschedVcpu *vcpu;
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        if (vcpu->state != LLCSCHED_MASK_STATE_FAILED) {
+        if (vcpu->thread.state != LLCSCHED_MASK_STATE_FAILED) {
             return false;
         }
     }
@@ -208,9 +208,64 @@ static uint64_t llcsched_uncharged_ns(const Llcsched *s)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
     all_ns = ts.tv_sec * NANOSECONDS_PER_SECOND + ts.tv_nsec;
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        vcpus_ns += vcpu->thread_id ? s->ops->cpu_ns(vcpu) : 0;
+        vcpus_ns += vcpu->thread.id ? s->ops->cpu_ns(vcpu) : 0;
     }
     return all_ns > vcpus_ns ? all_ns - vcpus_ns : 0;
+}
+
+static LlcschedThreadInfo *llcsched_thread_info(const LlcschedOther *other)
+{
+    LlcschedThreadInfo *info = g_new0(LlcschedThreadInfo, 1);
+
+    info->name = g_strdup(other->name);
+    info->thread_id = other->thread.id;
+    info->role = other->role;
+    info->mask = host_cpuset_to_list(&other->thread.mask);
+    info->mask_state = other->thread.state;
+    info->run_ns = other->thread.times.run_ns;
+    return info;
+}
+
+/* A worker of the kernel: that it is there is all that is known. */
+static LlcschedThreadInfo *llcsched_kernel_vhost_info(int tid)
+{
+    LlcschedThreadInfo *info = g_new0(LlcschedThreadInfo, 1);
+
+    info->name = g_strdup_printf("vhost-%d", getpid());
+    info->thread_id = tid;
+    info->role = LLCSCHED_THREAD_ROLE_VHOST;
+    info->mask = g_strdup("");
+    info->mask_state = LLCSCHED_MASK_STATE_OUT_OF_REACH;
+    return info;
+}
+
+QEMU_BUILD_BUG_ON((int)LLCSCHED_THREAD_REASON__MAX != EMULATOR_REASON_MAX);
+
+static LlcschedEmulatorInfo *llcsched_emulator_info(const Llcsched *s)
+{
+    LlcschedEmulatorInfo *info = g_new0(LlcschedEmulatorInfo, 1);
+    LlcschedThreadInfoList **tail = &info->threads;
+    const LlcschedPlanned *planned = s->planned;
+
+    info->emulator = s->config.emulator;
+    info->planned_mask = planned ? host_cpuset_to_list(&planned->emulator.mask)
+                                 : g_strdup("");
+    info->reason = planned ? (LlcschedThreadReason)planned->emulator.reason
+                           : LLCSCHED_THREAD_REASON_NO_VCPUS;
+    info->explanation = g_strdup(planned ? planned->emulator_why
+                                         : "not planned yet");
+    for (guint i = 0; i < s->others->len; i++) {
+        const LlcschedOther *other = g_ptr_array_index(s->others, i);
+
+        if (!other->pending) {
+            QAPI_LIST_APPEND(tail, llcsched_thread_info(other));
+        }
+    }
+    for (guint i = 0; s->kernel_vhost && i < s->kernel_vhost->len; i++) {
+        QAPI_LIST_APPEND(tail, llcsched_kernel_vhost_info(
+                                   g_array_index(s->kernel_vhost, int, i)));
+    }
+    return info;
 }
 
 static void llcsched_fill_lists(LlcschedInfo *info, const Llcsched *s)
@@ -235,6 +290,7 @@ static void llcsched_fill_lists(LlcschedInfo *info, const Llcsched *s)
             QAPI_LIST_APPEND(vcpu_tail, llcsched_vcpu_info(s, vcpu));
         }
     }
+    info->emulator_threads = llcsched_emulator_info(s);
     QTAILQ_FOREACH(group, &s->groups, next) {
         QAPI_LIST_APPEND(group_tail, llcsched_group_info(group));
     }
@@ -308,7 +364,7 @@ static LlcschedPlanInfo *llcsched_plan_info(Llcsched *s,
         row->host_llc = vplan->host_llc;
         row->reason = (LlcschedReason)vplan->reason;
         row->explanation = g_strdup(planned->explanations[vcpu->index]);
-        info->changes += !host_cpuset_equal(&vcpu->mask, &vplan->mask);
+        info->changes += !host_cpuset_equal(&vcpu->thread.mask, &vplan->mask);
         QAPI_LIST_APPEND(tail, row);
     }
     return info;

@@ -143,7 +143,7 @@ void llcsched_steal_resume(Llcsched *s)
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
         vcpu->stolen = false;
-        if (vcpu->thread_id && llcsched_steal_possible(s) &&
+        if (vcpu->thread.id && llcsched_steal_possible(s) &&
             vcpu_gate_closed(vcpu->cpu, VCPU_GATE_QUOTA)) {
             async_run_on_cpu(vcpu->cpu, llcsched_steal_is_out,
                              RUN_ON_CPU_HOST_PTR(vcpu));

@@ -32,7 +32,7 @@
 
 static bool llcsched_vcpu_limited(const LlcschedVcpu *vcpu)
 {
-    return vcpu->group && vcpu->thread_id &&
+    return vcpu->group && vcpu->thread.id &&
            bandwidth_group_limited(vcpu->group->bandwidth);
 }
 
@@ -85,7 +85,7 @@ static bool llcsched_close_gates(Llcsched *s, int64_t now_ns)
 
         if (closed && !llcsched_must_wait(vcpu)) {
             open = true;
-        } else if (!closed && vcpu->thread_id && llcsched_must_wait(vcpu)) {
+        } else if (!closed && vcpu->thread.id && llcsched_must_wait(vcpu)) {
             vcpu->closed_ns = now_ns;
             llcsched_steal_begin(vcpu);
         }

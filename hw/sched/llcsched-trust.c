@@ -161,7 +161,7 @@ static const LlcschedVcpu *llcsched_trust_foreign_peer(LlcschedVcpu *vcpu)
     const LlcschedVcpu *other;
 
     QTAILQ_FOREACH(other, &vcpu->sched->vcpus, next) {
-        if (other != vcpu && other->thread_id &&
+        if (other != vcpu && other->thread.id &&
             other->trust.state == LLCSCHED_COOKIE_STATE_FOREIGN &&
             llcsched_trust_wanted(other) == llcsched_trust_wanted(vcpu)) {
             return other;
@@ -183,7 +183,7 @@ static CoreCookie llcsched_trust_set(LlcschedVcpu *vcpu)
     }
     peer = vcpu->trust.settled ? NULL : llcsched_trust_foreign_peer(vcpu);
     if (peer) {
-        return core_cookie_join(call, peer->thread_id, peer->trust.hash);
+        return core_cookie_join(call, peer->thread.id, peer->trust.hash);
     }
     if (!llcsched_holder_hash(holder)) {
         /* none was made: since the last look it might have been */
@@ -213,7 +213,7 @@ static void llcsched_trust_settle(LlcschedVcpu *vcpu)
     trust->holder = llcsched_trust_wanted(vcpu);
     trust->settled = true;
     trust->queued = false;
-    trace_llcsched_cookie(vcpu->index, vcpu->thread_id,
+    trace_llcsched_cookie(vcpu->index, vcpu->thread.id,
                           LlcschedCookieState_str(state), trust->hash);
     if (state == LLCSCHED_COOKIE_STATE_FAILED &&
         llcsched_trust_strict(vcpu->sched)) {
@@ -265,7 +265,7 @@ static void llcsched_trust_see(LlcschedVcpu *vcpu)
     LlcschedCookieState before = trust->state;
     bool closed = vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
 
-    trust->state = llcsched_trust_judge(vcpu, vcpu->thread_id);
+    trust->state = llcsched_trust_judge(vcpu, vcpu->thread.id);
     if (trust->state == LLCSCHED_COOKIE_STATE_FAILED &&
         trust->fault.verdict == CORE_COOKIE_GONE) {
         trust->state = before; /* ending: its exit notifier tells */
@@ -280,7 +280,7 @@ static void llcsched_trust_see(LlcschedVcpu *vcpu)
         if (before == LLCSCHED_COOKIE_STATE_OURS &&
             trust->holder == llcsched_trust_wanted(vcpu)) {
             vcpu->sched->trust.changes++;
-            trace_llcsched_cookie_changed(vcpu->index, vcpu->thread_id,
+            trace_llcsched_cookie_changed(vcpu->index, vcpu->thread.id,
                                           trust->hash);
         }
         if (!closed && (llcsched_trust_strict(vcpu->sched) ||
@@ -372,7 +372,7 @@ void llcsched_trust_look(Llcsched *s)
         llcsched_trust_check_holders(s);
         QEMU_LOCK_GUARD(&s->lock);
         QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-            if (vcpu->thread_id) {
+            if (vcpu->thread.id) {
                 llcsched_trust_see(vcpu);
             }
         }

@@ -22,9 +22,9 @@ static void llcsched_vcpu_thread_exit(Notifier *notifier, void *data)
     LlcschedVcpu *vcpu = container_of(notifier, LlcschedVcpu, thread_exit);
 
     QEMU_LOCK_GUARD(&vcpu->sched->lock);
-    trace_llcsched_vcpu_gone(vcpu->index, vcpu->thread_id);
+    trace_llcsched_vcpu_gone(vcpu->index, vcpu->thread.id);
     llcsched_throttle_leave(vcpu);
-    vcpu->thread_id = 0;
+    vcpu->thread.id = 0;
 }
 
 /* In the vCPU thread, BQL held. */
@@ -36,12 +36,13 @@ static void llcsched_vcpu_thread_start(CPUState *cpu, run_on_cpu_data data)
     qemu_thread_atexit_add(&vcpu->thread_exit);
     WITH_QEMU_LOCK_GUARD(&vcpu->sched->lock) {
         pthread_getcpuclockid(pthread_self(), &vcpu->clock);
-        vcpu->thread_id = qemu_get_thread_id();
+        vcpu->thread.id = qemu_get_thread_id();
+        llcsched_mask_disinherit(vcpu->sched, &vcpu->thread);
         llcsched_throttle_join(vcpu);
         llcsched_trust_enter(vcpu);
     }
     llcsched_trust_tell(vcpu->sched);
-    trace_llcsched_vcpu_thread(vcpu->index, vcpu->thread_id);
+    trace_llcsched_vcpu_thread(vcpu->index, vcpu->thread.id);
 }
 
 /* In the vCPU thread, BQL held: exit notifiers are the thread's own. */
@@ -49,7 +50,7 @@ static void llcsched_vcpu_thread_forget(CPUState *cpu, run_on_cpu_data data)
 {
     LlcschedVcpu *vcpu = data.host_ptr;
 
-    if (vcpu->thread_id) {
+    if (vcpu->thread.id) {
         qemu_thread_atexit_remove(&vcpu->thread_exit);
         QEMU_LOCK_GUARD(&vcpu->sched->lock);
         llcsched_trust_forget(vcpu);
@@ -134,6 +135,7 @@ static void llcsched_device_realize(DeviceListener *listener, DeviceState *dev)
     Llcsched *s = container_of(listener, Llcsched, listener);
     CPUState *cpu = (CPUState *)object_dynamic_cast(OBJECT(dev), TYPE_CPU);
 
+    llcsched_threads_changed(s);
     if (!cpu) {
         return;
     }
@@ -152,6 +154,7 @@ static void llcsched_device_unrealize(DeviceListener *listener,
     CPUState *cpu = (CPUState *)object_dynamic_cast(OBJECT(dev), TYPE_CPU);
     LlcschedVcpu *vcpu = cpu ? llcsched_vcpu_find(s, cpu) : NULL;
 
+    llcsched_threads_changed(s);
     if (!vcpu) {
         return;
     }
@@ -179,7 +182,7 @@ void llcsched_vcpus_settle(Llcsched *s)
     LlcschedVcpu *vcpu;
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        if (!vcpu->thread_id) {
+        if (!vcpu->thread.id) {
             run_on_cpu(vcpu->cpu, llcsched_vcpu_settled, RUN_ON_CPU_NULL);
         }
     }

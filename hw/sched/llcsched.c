@@ -283,12 +283,10 @@ static void llcsched_complete(UserCreatable *uc, Error **errp)
     if (!llcsched_throttle_init(s, errp)) {
         return;
     }
+    llcsched_threads_init(s);
     if (!runstate_is_running()) {
-        int cpu;
-
         s->sample = host_load_sample(s->sysfs_root, s->view->host->n_cpus,
                                      llcsched_now_ns(), NULL);
-        s->ops->main_thread(&s->main_times, &cpu);
     }
     s->completed = true;
     llcsched_vcpus_attach(s);
@@ -345,6 +343,7 @@ static void llcsched_finalize(Object *obj)
     if (s->thread) {
         iothread_destroy(s->thread);
     }
+    llcsched_threads_fini(s);
     llcsched_planned_free(s->planned);
     host_load_free(s->load);
     host_load_sample_free(s->sample);

@@ -159,7 +159,7 @@ static void test_reasons_are_explained(void)
     EmulatorPlan plan = place(f, EMULATOR_NEAR, NULL);
     g_autofree char *near = emulator_explain(&in, &plan);
 
-    g_assert_cmpstr(near, ==, "near its vCPUs: LLC 1");
+    g_assert_cmpstr(near, ==, "near the vCPUs: LLC 1");
     for (int reason = 0; reason < EMULATOR_REASON_MAX; reason++) {
         g_autofree char *text = NULL;
 

@@ -214,17 +214,17 @@ char *emulator_explain(const EmulatorInput *in, const EmulatorPlan *plan)
 
     switch (plan->reason) {
     case EMULATOR_NO_VCPUS:
-        return g_strdup("none of the vCPUs that it serves is there");
+        return g_strdup("no vCPU that they serve is there");
     case EMULATOR_NO_CPUS:
-        return g_strdup("every CPU to choose from is isolated: kept off them");
+        return g_strdup("every usable CPU is isolated: left as they are");
     case EMULATOR_NOWHERE_ELSE:
-        return g_strdup("the vCPUs may use every CPU: left as it is");
+        return g_strdup("the vCPUs may use every CPU: left as they are");
     case EMULATOR_NEAR_LLC:
-        return g_strdup_printf("near its vCPUs: %s", llcs);
+        return g_strdup_printf("near the vCPUs: %s", llcs);
     case EMULATOR_BESIDE_VCPUS:
-        return g_strdup_printf("beside its vCPUs: %s, CPUs of no vCPU", llcs);
+        return g_strdup_printf("beside the vCPUs: %s, CPUs of none", llcs);
     case EMULATOR_LLC_FULL:
-        return g_strdup_printf("no CPU left beside its vCPUs: %s, near them",
+        return g_strdup_printf("no CPU left beside the vCPUs: near them, %s",
                                llcs);
     case EMULATOR_OTHER_LLC:
         return g_strdup_printf("off the vCPUs' LLCs: %s", llcs);
@@ -232,6 +232,6 @@ char *emulator_explain(const EmulatorInput *in, const EmulatorPlan *plan)
         return g_strdup_printf("vCPUs on every LLC: CPUs of no vCPU, %s",
                                llcs);
     default:
-        return g_strdup("emulator=off: left as it is");
+        return g_strdup("emulator=off: left as they are");
     }
 }

@@ -63,8 +63,8 @@ void emulator_placement(const EmulatorInput *in, const HostCpuSet *serves,
                         EmulatorPlan *ret_plan);
 
 /*
- * A phrase, without full stop, for people: "near its vCPUs, on LLC 0", "LLC 0
- * is full of vCPUs: anywhere in its node".  The caller frees it.
+ * A phrase, without full stop, for people: "near the vCPUs: LLC 0".  The
+ * caller frees it.
  */
 char *emulator_explain(const EmulatorInput *in, const EmulatorPlan *plan);
 
