@@ -62,6 +62,7 @@ typedef struct LlcschedVcpuTrust {
     LlcschedCookieState state;
     uint64_t hash;              /* as read back last; 0: none */
     CoreCookie fault;           /* why @state is failed */
+    bool foreign;               /* it has somebody else's, to be respected */
     bool settled;               /* once, before it first entered the guest */
     bool queued;                /* work to settle it is on its way */
 } LlcschedVcpuTrust;

@@ -113,14 +113,11 @@ static LlcschedCookieState llcsched_trust_judge_foreign(LlcschedVcpu *vcpu,
 {
     LlcschedVcpuTrust *trust = &vcpu->trust;
 
-    if (!wanted) {
-        return LLCSCHED_COOKIE_STATE_FOREIGN;
-    }
-    if (trust->settled && vcpu->sched->started &&
-        trust->state != LLCSCHED_COOKIE_STATE_FOREIGN) {
+    trust->foreign |= !wanted || !trust->settled || !vcpu->sched->started;
+    if (!trust->foreign) {
         return LLCSCHED_COOKIE_STATE_UNSET;
     }
-    return llcsched_trust_merged(vcpu, trust->hash)
+    return wanted && llcsched_trust_merged(vcpu, trust->hash)
            ? llcsched_trust_failed(vcpu, (CoreCookie) {
                                        .verdict = CORE_COOKIE_MERGED })
            : LLCSCHED_COOKIE_STATE_FOREIGN;
@@ -147,6 +144,7 @@ static LlcschedCookieState llcsched_trust_judge(LlcschedVcpu *vcpu, int tid)
     if (now.hash && !llcsched_holder_made(now.hash)) {
         return llcsched_trust_judge_foreign(vcpu, holder);
     }
+    vcpu->trust.foreign = false;
     if (!holder) {
         return now.hash ? LLCSCHED_COOKIE_STATE_UNSET
                         : LLCSCHED_COOKIE_STATE_NONE;

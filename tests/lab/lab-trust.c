@@ -1,0 +1,680 @@
+/*
+ * Cookies of vCPU threads, as the kernel has them
+ *
+ * Whatever QEMU says is compared with what the kernel says of each thread,
+ * which root may ask.  Neighbors that meddle are children of this program.
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "lab-host.h"
+#include "lab-vm.h"
+
+#include "hw/sched/core-cookie.h"
+
+#include <errno.h>
+#include <linux/prctl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BLUE ",cookie=blue"
+#define TWO_VCPUS "2,sockets=1,cores=2"
+#define FOUR_VCPUS "4,sockets=1,cores=4"
+#define ROOM_TO_PLUG "1,sockets=4,maxcpus=4"
+
+static LabHost host;
+
+/* Tests that need cookies to work; false, and skipped, where they do not. */
+static bool host_has(const char *core_scheduling)
+{
+    const char *declared = g_getenv("LAB_CORE_SCHEDULING");
+
+    if (g_strcmp0(declared, core_scheduling) == 0) {
+        return true;
+    }
+    g_test_skip("this host has other core scheduling");
+    return false;
+}
+
+/* --- What the kernel says --- */
+
+static guint64 kernel_cookie(int tid)
+{
+    CoreCookie got = core_cookie_get(core_cookie_prctl, tid);
+
+    g_assert_cmpint(got.err, ==, 0);
+    return got.hash;
+}
+
+static int vcpu_tid(Vm *vm, int index)
+{
+    g_autoptr(GArray) tids = vm_vcpu_threads(vm);
+
+    g_assert_cmpint(index, <, (int)tids->len);
+    return g_array_index(tids, int, index);
+}
+
+static guint64 vcpu_cookie(Vm *vm, int index)
+{
+    return kernel_cookie(vcpu_tid(vm, index));
+}
+
+/* The threads of @vm that are no vCPUs. */
+static GArray *other_tids(Vm *vm)
+{
+    GArray *others = g_array_new(false, false, sizeof(int));
+    g_autoptr(GArray) vcpus = vm_vcpu_threads(vm);
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", vm_pid(vm));
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    const char *name;
+
+    while ((name = g_dir_read_name(dir))) {
+        int tid = atoi(name);
+        bool is_vcpu = false;
+
+        for (guint i = 0; i < vcpus->len; i++) {
+            is_vcpu |= g_array_index(vcpus, int, i) == tid;
+        }
+        if (!is_vcpu) {
+            g_array_append_val(others, tid);
+        }
+    }
+    return others;
+}
+
+/* The one that has the cookie of the first vCPU. */
+static int holder_tid(Vm *vm)
+{
+    g_autoptr(GArray) others = other_tids(vm);
+    guint64 cookie = vcpu_cookie(vm, 0);
+
+    for (guint i = 0; i < others->len; i++) {
+        int tid = g_array_index(others, int, i);
+
+        if (kernel_cookie(tid) == cookie) {
+            return tid;
+        }
+    }
+    vm_fail(vm, "no thread holds the cookie");
+}
+
+/* --- What QEMU says --- */
+
+static char *trust_text(Vm *vm, const char *member)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+    JsonObject *trust = json_object_get_object_member(
+        json_node_get_object(info), "trust");
+
+    return g_strdup(json_object_get_string_member_with_default(
+                        trust, member, "(absent)"));
+}
+
+static gint64 trust_int(Vm *vm, const char *member)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+
+    return json_object_get_int_member(
+        json_object_get_object_member(json_node_get_object(info), "trust"),
+        member);
+}
+
+static void assert_trust(Vm *vm, const char *mode, const char *isolation)
+{
+    g_autofree char *has_mode = trust_text(vm, "mode");
+    g_autofree char *has_isolation = trust_text(vm, "isolation");
+
+    g_assert_cmpstr(has_mode, ==, mode);
+    g_assert_cmpstr(has_isolation, ==, isolation);
+}
+
+/* The kernel has the cookie that QEMU says, and it is ours. */
+static void assert_ours(Vm *vm, int index)
+{
+    g_autofree char *state = sched_vcpu_text(vm, index, "cookie-state");
+    g_autofree char *hash = sched_vcpu_text(vm, index, "cookie-hash");
+    g_autofree char *real = g_strdup_printf("0x%" G_GINT64_MODIFIER "x",
+                                            vcpu_cookie(vm, index));
+
+    g_assert_cmpstr(state, ==, "ours");
+    g_assert_cmpstr(hash, ==, real);
+    g_assert_cmpstr(hash, !=, "0x0");
+}
+
+static void assert_all_ours(Vm *vm, int n)
+{
+    for (int i = 0; i < n; i++) {
+        assert_ours(vm, i);
+    }
+    assert_trust(vm, "kernel", "host");
+    g_assert_cmphex(kernel_cookie(vm_pid(vm)), ==, 0); /* the main thread */
+}
+
+static void wait_state(Vm *vm, int index, const char *state)
+{
+    sched_wait_vcpu_text(vm, index, "cookie-state", state);
+}
+
+/* --- Neighbors --- */
+
+/* A process with a cookie of its own (@tagged) or none does @verb to @tid. */
+static void neighbor(unsigned long verb, bool tagged, int tid)
+{
+    int status;
+    pid_t pid = fork();
+
+    g_assert_cmpint(pid, >=, 0);
+    if (pid == 0) {
+        if (tagged && prctl(PR_SCHED_CORE, PR_SCHED_CORE_CREATE, 0, 0, 0)) {
+            _exit(errno);
+        }
+        _exit(prctl(PR_SCHED_CORE, verb, (unsigned long)tid, 0, 0)
+              ? errno : 0);
+    }
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 0);
+}
+
+static void give(int tid)
+{
+    neighbor(PR_SCHED_CORE_SHARE_TO, true, tid);
+}
+
+static void clear(int tid)
+{
+    neighbor(PR_SCHED_CORE_SHARE_TO, false, tid);
+}
+
+/* --- Cookies --- */
+
+/* At -S nothing has run yet. */
+static void test_before_they_run(void)
+{
+    g_autoptr(Vm) vm = NULL;
+
+    if (!host_has("yes")) {
+        return;
+    }
+    vm = lab_vm_start(FOUR_VCPUS, BLUE, "-S");
+    for (int i = 0; i < 4; i++) {
+        wait_state(vm, i, "ours");
+        g_assert_cmphex(vcpu_cookie(vm, i), ==, vcpu_cookie(vm, 0));
+    }
+    assert_all_ours(vm, 4);
+    vm_do(vm, "cont", NULL);
+    vm_wait_up(vm, 4);
+    sched_wait_looks(vm, 2);
+    assert_all_ours(vm, 4);
+    g_assert_cmpint(trust_int(vm, "changes"), ==, 0);
+}
+
+/* The same word in two VMs is not the same cookie. */
+static void test_two_vms(void)
+{
+    g_autoptr(Vm) one = NULL;
+    g_autoptr(Vm) other = NULL;
+
+    if (!host_has("yes")) {
+        return;
+    }
+    one = lab_vm_start(TWO_VCPUS, BLUE, "");
+    other = lab_vm_start(TWO_VCPUS, BLUE, "");
+    vm_wait_up(one, 2);
+    vm_wait_up(other, 2);
+    assert_all_ours(one, 2);
+    assert_all_ours(other, 2);
+    g_assert_cmphex(vcpu_cookie(one, 0), ==, vcpu_cookie(one, 1));
+    g_assert_cmphex(vcpu_cookie(other, 0), ==, vcpu_cookie(other, 1));
+    g_assert_cmphex(vcpu_cookie(one, 0), !=, vcpu_cookie(other, 0));
+}
+
+static void test_groups(void)
+{
+    g_autoptr(Vm) vm = NULL;
+
+    if (!host_has("yes")) {
+        return;
+    }
+    vm = lab_vm_start(FOUR_VCPUS, BLUE,
+                      "-object llcsched-group,id=a,vcpus=0-1,cookie=red "
+                      "-object llcsched-group,id=b,vcpus=2,cookie=green");
+    vm_wait_up(vm, 4);
+    assert_all_ours(vm, 4);
+    g_assert_cmphex(vcpu_cookie(vm, 0), ==, vcpu_cookie(vm, 1));
+    g_assert_cmphex(vcpu_cookie(vm, 0), !=, vcpu_cookie(vm, 2));
+    g_assert_cmphex(vcpu_cookie(vm, 0), !=, vcpu_cookie(vm, 3));
+    g_assert_cmphex(vcpu_cookie(vm, 2), !=, vcpu_cookie(vm, 3));
+    g_assert_cmpint(trust_int(vm, "cookies"), ==, 3);
+
+    vm_do(vm, "object-del", "{'id': 'b'}");
+    wait_state(vm, 2, "ours");
+    g_assert_cmphex(vcpu_cookie(vm, 2), ==, vcpu_cookie(vm, 3));
+    vm_do(vm, "object-del", "{'id': 'a'}");
+    vm_do(vm, "object-del", "{'id': 'sched0'}");
+    for (int i = 0; i < 4; i++) {
+        g_assert_cmphex(vcpu_cookie(vm, i), ==, 0);
+    }
+    vm_wait_all_move(vm, 4);
+}
+
+/* --- Plug --- */
+
+static void plug(Vm *vm, int socket)
+{
+    vm_do(vm, "device_add",
+          "{'driver': 'qemu64-x86_64-cpu', 'id': 'cpu%d',"
+          " 'socket-id': %d, 'core-id': 0, 'thread-id': 0}", socket, socket);
+    wait_state(vm, socket, "ours");
+    vm_send(vm, 'p');
+}
+
+static void unplug(Vm *vm, int socket)
+{
+    g_autoptr(JsonNode) deleted = NULL;
+
+    vm_forget_events(vm);
+    vm_do(vm, "device_del", "{'id': 'cpu%d'}", socket);
+    vm_send(vm, 'p');
+    deleted = vm_wait_event(vm, "DEVICE_DELETED");
+}
+
+/* The thread that came first is no more; who comes next joins all the same. */
+static void test_first_goes(void)
+{
+    g_autoptr(Vm) vm = NULL;
+    guint64 cookie;
+
+    if (!host_has("yes")) {
+        return;
+    }
+    vm = lab_vm_start(ROOM_TO_PLUG, "",
+                      "-object llcsched-group,id=g,vcpus=1-3,cookie=red");
+    vm_wait_up(vm, 1);
+    plug(vm, 1);
+    vm_wait_up(vm, 2);
+    cookie = vcpu_cookie(vm, 1);
+    plug(vm, 2);
+    vm_wait_up(vm, 3);
+    g_assert_cmphex(vcpu_cookie(vm, 2), ==, cookie);
+    unplug(vm, 1);
+    vm_wait_up(vm, 2);
+    plug(vm, 3);
+    vm_wait_up(vm, 3);
+    /* query-cpus-fast has no hole: these are vCPUs 2 and 3 */
+    g_assert_cmphex(vcpu_cookie(vm, 1), ==, cookie);
+    g_assert_cmphex(vcpu_cookie(vm, 2), ==, cookie);
+    g_assert_cmphex(vcpu_cookie(vm, 0), ==, 0);
+    assert_trust(vm, "kernel", "host");
+}
+
+/* --- Meddling --- */
+
+static void assert_mended(Vm *vm, guint64 cookie)
+{
+    wait_state(vm, 1, "ours");
+    assert_all_ours(vm, 2);
+    g_assert_cmphex(vcpu_cookie(vm, 1), ==, cookie);
+    vm_wait_all_move(vm, 2);
+}
+
+/* Within two looks, since one may have been under way. */
+static void test_vcpu_changed(void)
+{
+    g_autoptr(Vm) vm = NULL;
+    g_autoptr(JsonNode) event = NULL;
+    guint64 cookie;
+
+    if (!host_has("yes")) {
+        return;
+    }
+    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
+    vm_wait_up(vm, 2);
+    vm_send(vm, 's');
+    cookie = vcpu_cookie(vm, 1);
+    vm_forget_events(vm);
+    clear(vcpu_tid(vm, 1));
+    sched_wait_looks(vm, 2);
+    event = vm_wait_event(vm, "LLCSCHED_TRUST");
+    assert_mended(vm, cookie);
+    g_assert_cmpint(trust_int(vm, "changes"), ==, 1);
+
+    give(vcpu_tid(vm, 1));
+    sched_wait_looks(vm, 2);
+    assert_mended(vm, cookie);
+    g_assert_cmpint(trust_int(vm, "changes"), ==, 2);
+}
+
+/* What the holder was given is not passed on. */
+static void test_holder_changed(void)
+{
+    g_autoptr(Vm) vm = NULL;
+    int holder;
+
+    if (!host_has("yes")) {
+        return;
+    }
+    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
+    vm_wait_up(vm, 2);
+    holder = holder_tid(vm);
+    for (int round = 0; round < 2; round++) {
+        guint64 given;
+
+        if (round == 0) {
+            clear(holder);
+        } else {
+            give(holder);
+        }
+        given = kernel_cookie(holder);
+        sched_wait_looks(vm, 2);
+        wait_state(vm, 0, "ours");
+        wait_state(vm, 1, "ours");
+        assert_all_ours(vm, 2);
+        g_assert_cmphex(vcpu_cookie(vm, 0), ==, vcpu_cookie(vm, 1));
+        g_assert_cmphex(vcpu_cookie(vm, 0), ==, kernel_cookie(holder));
+        g_assert_cmphex(vcpu_cookie(vm, 0), !=, given);
+        vm_wait_all_move(vm, 2);
+    }
+}
+
+/* A copy cannot be seen; that nothing prevents it is told. */
+static void test_copied(void)
+{
+    g_autofree char *peers = NULL;
+    g_autoptr(Vm) vm = NULL;
+
+    if (!host_has("yes")) {
+        return;
+    }
+    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
+    vm_wait_up(vm, 2);
+    neighbor(PR_SCHED_CORE_SHARE_FROM, false, vcpu_tid(vm, 1));
+    peers = trust_text(vm, "peer-isolation");
+    g_assert_cmpstr(peers, ==, "none");
+    assert_all_ours(vm, 2);
+}
+
+/* As libvirt's sched_core does it: between the start of QEMU and cont. */
+static void test_foreign_before_start(void)
+{
+    g_autoptr(Vm) vm = NULL;
+    guint64 cookies[2];
+
+    if (!host_has("yes")) {
+        return;
+    }
+    vm = lab_vm_start(TWO_VCPUS, BLUE, "-S");
+    wait_state(vm, 0, "ours");
+    wait_state(vm, 1, "ours");
+    for (int i = 0; i < 2; i++) {
+        give(vcpu_tid(vm, i));
+        cookies[i] = vcpu_cookie(vm, i);
+    }
+    vm_do(vm, "cont", NULL);
+    vm_wait_up(vm, 2);
+    sched_wait_looks(vm, 2);
+    for (int i = 0; i < 2; i++) {
+        g_autofree char *state = sched_vcpu_text(vm, i, "cookie-state");
+
+        g_assert_cmpstr(state, ==, "foreign");
+        g_assert_cmphex(vcpu_cookie(vm, i), ==, cookies[i]);
+    }
+    g_assert_cmpint(trust_int(vm, "changes"), ==, 0);
+}
+
+/* --- SMT --- */
+
+/* The last sibling of each core, on and off. */
+static void set_smt(bool on)
+{
+    for (int i = 0; i < host.n_cores; i++) {
+        int first, last;
+
+        if (sscanf(host.cores[i], "%d-%d", &first, &last) == 2) {
+            lab_cpu_set_online(last, on);
+        }
+    }
+}
+
+static void test_smt_off_and_on(void)
+{
+    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) late = NULL;
+    guint64 cookie;
+
+    if (!host_has("yes")) {
+        return;
+    }
+    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
+    vm_wait_up(vm, 2);
+    cookie = vcpu_cookie(vm, 0);
+    set_smt(false);
+    wait_state(vm, 0, "not-needed");
+    wait_state(vm, 1, "not-needed");
+    assert_trust(vm, "not-needed", "host");
+    /* one that starts now has no cookie yet, and gets it when it counts */
+    late = lab_vm_start(TWO_VCPUS, BLUE, "");
+    vm_wait_up(late, 2);
+    assert_trust(late, "not-needed", "host");
+    set_smt(true);
+    for (int i = 0; i < 2; i++) {
+        wait_state(vm, i, "ours");
+        wait_state(late, i, "ours");
+    }
+    assert_all_ours(vm, 2);
+    assert_all_ours(late, 2);
+    g_assert_cmphex(vcpu_cookie(vm, 0), ==, cookie);
+    g_assert_cmphex(vcpu_cookie(late, 0), !=, cookie);
+    g_assert_cmpint(trust_int(vm, "changes"), ==, 0);
+    g_assert_cmpint(trust_int(late, "changes"), ==, 0);
+    vm_wait_all_move(vm, 2);
+    vm_wait_all_move(late, 2);
+}
+
+static void test_no_siblings(void)
+{
+    g_autoptr(Vm) vm = NULL;
+
+    if (!host_has("no-smt")) {
+        return;
+    }
+    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
+    vm_wait_up(vm, 2);
+    assert_trust(vm, "not-needed", "host");
+}
+
+/* --- A kernel without it --- */
+
+static void test_strict_refuses(void)
+{
+    static const char *const remedies[] = {
+        "CONFIG_SCHED_CORE", "trust=best-effort", "smt/control",
+    };
+    g_autofree char *messages = NULL;
+    int status;
+
+    if (!host_has("no")) {
+        return;
+    }
+    messages = vm_start_refused(&(VmConfig) {
+        .args = "-object llcsched,id=sched0,cookie=blue" }, &status);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 1);
+    for (size_t i = 0; i < G_N_ELEMENTS(remedies); i++) {
+        g_assert_nonnull(strstr(messages, remedies[i]));
+    }
+}
+
+static void test_best_effort(void)
+{
+    g_autofree char *error = NULL;
+    g_autoptr(Vm) vm = NULL;
+
+    if (!host_has("no")) {
+        return;
+    }
+    vm = lab_vm_start(TWO_VCPUS, BLUE ",trust=best-effort", "");
+    vm_wait_up(vm, 2);
+    assert_trust(vm, "none", "none");
+    g_assert_cmpint(trust_int(vm, "errno"), ==, EINVAL);
+    g_assert_cmpint(trust_int(vm, "gated"), ==, 0);
+    error = trust_text(vm, "error");
+    g_assert_nonnull(strstr(error, "CONFIG_SCHED_CORE"));
+    vm_wait_all_move(vm, 2);
+}
+
+/* --- What the kernel makes of it --- */
+
+static guint64 run_ns(int tid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/schedstat", tid);
+    g_autofree char *text = NULL;
+    g_autoptr(GError) err = NULL;
+
+    g_file_get_contents(path, &text, NULL, &err);
+    g_assert_no_error(err);
+    return g_ascii_strtoull(text, NULL, 10);
+}
+
+/* Whatever is not a vCPU leaves the last LLC to them. */
+static void keep_others_off(Vm *vm)
+{
+    g_autoptr(GArray) others = other_tids(vm);
+
+    for (guint i = 0; i < others->len; i++) {
+        thread_set_mask(g_array_index(others, int, i), host.llcs[0]);
+    }
+    thread_set_mask(getpid(), host.llcs[0]);
+}
+
+/*
+ * CPUs that the two vCPUs of a VM, both spinning on @cpus, used on average over
+ * some looks; @ret_least: the smaller of their two shares.
+ */
+static double cpus_used(const char *cpus, const char *cookies,
+                        double *ret_least)
+{
+    g_autofree char *object = g_strdup_printf(",placement=llc,cpus=%s", cpus);
+    g_autoptr(Vm) vm = lab_vm_start(TWO_VCPUS, object, cookies);
+    guint64 ns[2];
+    gint64 us;
+    double share[2];
+
+    vm_wait_up(vm, 2);
+    vm_send(vm, 's');
+    vm_wait_all_move(vm, 2);
+    keep_others_off(vm);
+    sched_wait_looks(vm, 2);
+    us = g_get_monotonic_time();
+    for (int i = 0; i < 2; i++) {
+        ns[i] = run_ns(vcpu_tid(vm, i));
+    }
+    sched_wait_looks(vm, 30);
+    us = g_get_monotonic_time() - us;
+    for (int i = 0; i < 2; i++) {
+        share[i] = (run_ns(vcpu_tid(vm, i)) - ns[i]) / 1e3 / us;
+    }
+    thread_set_mask(getpid(), host.online);
+    g_test_message("CPUs %s, %s: %.2f + %.2f", cpus, cookies, share[0],
+                   share[1]);
+    *ret_least = MIN(share[0], share[1]);
+    return share[0] + share[1];
+}
+
+#define SAME "-object llcsched-group,id=a,vcpus=0-1,cookie=red"
+#define DIFFERENT "-object llcsched-group,id=a,vcpus=0,cookie=red " \
+                  "-object llcsched-group,id=b,vcpus=1,cookie=blue"
+
+/*
+ * On an idle machine they are 2, 1 and 2 CPUs.  But all CPUs of a lab host share
+ * those of this one, so they are compared with each other.
+ */
+static void test_shares_of_a_core(void)
+{
+    const char *core = host.cores[host.n_cores - 1];
+    double same, different, spread, least;
+
+    if (!host_has("yes")) {
+        return;
+    }
+    same = cpus_used(core, SAME, &least);
+    different = cpus_used(core, DIFFERENT, &least);
+    g_assert_cmpfloat(least, >, different * 0.25);
+    g_assert_cmpfloat(same, >, different * 1.4);
+    /* as many cores as cookies: none has to wait */
+    spread = cpus_used(host.llcs[host.n_llcs - 1], DIFFERENT, &least);
+    g_assert_cmpfloat(spread, >, different * 1.4);
+}
+
+/* --- Migration --- */
+
+static bool migrated(Vm *vm, void *opaque)
+{
+    g_autoptr(JsonNode) reply = vm_qmp(vm, "query-migrate", NULL);
+
+    return strcmp(json_object_get_string_member_with_default(
+                      json_node_get_object(reply), "status", "none"),
+                  "completed") == 0;
+}
+
+static void test_migration(void)
+{
+    g_autoptr(Vm) here = NULL;
+    g_autoptr(Vm) there = NULL;
+    g_autoptr(JsonNode) resumed = NULL;
+    g_autofree char *uri = NULL;
+
+    if (!host_has("yes")) {
+        return;
+    }
+    here = lab_vm_start(TWO_VCPUS, BLUE, "");
+    there = lab_vm_start(TWO_VCPUS, BLUE, "-incoming defer");
+    vm_wait_up(here, 2);
+    vm_send(here, 's');
+    /* the destination has them before anything arrives */
+    for (int i = 0; i < 2; i++) {
+        wait_state(there, i, "ours");
+    }
+    assert_all_ours(there, 2);
+    uri = g_strdup_printf("unix:%s/migration", vm_dir(there));
+    vm_do(there, "migrate-incoming", "{'uri': '%s'}", uri);
+    vm_do(here, "migrate", "{'uri': '%s'}", uri);
+    vm_wait(here, migrated, NULL, "the migration");
+    resumed = vm_wait_event(there, "RESUME");
+    vm_wait_all_move(there, 2);
+    sched_wait_looks(there, 2);
+    assert_all_ours(there, 2);
+    g_assert_cmpint(trust_int(there, "changes"), ==, 0);
+}
+
+int main(int argc, char **argv)
+{
+    int ret;
+
+    lab_vm_test_init(&argc, &argv);
+    lab_host_init(&host);
+    g_test_add_func("/trust/cookies-before-they-run", test_before_they_run);
+    g_test_add_func("/trust/two-vms-two-cookies", test_two_vms);
+    g_test_add_func("/trust/groups-have-their-own", test_groups);
+    g_test_add_func("/trust/first-vcpu-goes", test_first_goes);
+    g_test_add_func("/trust/changed-vcpu-is-mended", test_vcpu_changed);
+    g_test_add_func("/trust/changed-holder-is-mended", test_holder_changed);
+    g_test_add_func("/trust/copies-are-possible-and-told", test_copied);
+    g_test_add_func("/trust/foreign-before-start-is-respected",
+                    test_foreign_before_start);
+    g_test_add_func("/trust/smt-off-and-on", test_smt_off_and_on);
+    g_test_add_func("/trust/no-siblings-no-need", test_no_siblings);
+    g_test_add_func("/trust/strict-refuses-with-remedies",
+                    test_strict_refuses);
+    g_test_add_func("/trust/best-effort-runs-and-says-so", test_best_effort);
+    g_test_add_func("/trust/shares-of-a-core", test_shares_of_a_core);
+    g_test_add_func("/trust/migration", test_migration);
+    ret = g_test_run();
+    lab_host_clear(&host);
+    return ret;
+}
