@@ -34,8 +34,8 @@ DENY = '-sandbox', 'on,resourcecontrol=deny'
 ALL = ['--placement', 'core', '--dynamic', 'off', '--interval', '500',
        '--cpus', '0-7,16', '--guard-util', '30', '--guard-tasks', '40',
        '--prefer', 'cache', '--steal-time', 'off', '--quota', '5000',
-       '--period', '20000', '--burst', '1000', '--vcpus', '0-1,3', '--allow-affinity', '--emulator',
-       '/opt/a&b/qemu']
+       '--period', '20000', '--burst', '1000', '--vcpus', '0-1,3',
+       '--allow-affinity', '--emulator', '/opt/a&b/qemu']
 
 
 def add(text, *options):
@@ -569,17 +569,19 @@ def vmi(**annotations):
 
 
 def test_kubevirt_hook_changes_the_domain(folder):
+    need('jq')
     words = ['--placement', 'core', '--quota', '5000']
     for options, want in (({}, []), ({'options': '  '.join(words)}, words)):
         done = hook('--vmi', vmi(**options), '--domain', PLAIN, folder=folder)
         assert done.returncode == 0, done
         assert done.stdout == add(PLAIN, *want)
-    done = hook('--domain', PLAIN, '--vmi', vmi(), folder=folder,
-                LLCSCHED_XML_OPTIONS='--placement cpu')
-    assert done.stdout == add(PLAIN, '--placement', 'cpu')
+    done = hook('--domain', PLAIN, '--vmi', vmi(options='--quota 5000'),
+                folder=folder, LLCSCHED_XML_OPTIONS='--placement cpu')
+    assert done.stdout == add(PLAIN, '--placement', 'cpu', '--quota', '5000')
 
 
 def test_kubevirt_hook_fails_rather_than_give_half_a_domain(folder):
+    need('jq')
     for words in (['--vmi', '{}', '--domain', ''], ['--vmi', '{}'], [],
                   ['--vmi', vmi(options='--quota 1'), '--domain', PLAIN],
                   ['--vmi', vmi(options='$(touch x) `touch x` ; touch x'),
@@ -590,6 +592,87 @@ def test_kubevirt_hook_fails_rather_than_give_half_a_domain(folder):
         assert done.returncode != 0 and not done.stdout, f'{words}: {done}'
         assert done.stderr, words
     assert not os.listdir(folder)
+
+
+def our_qemu():
+    path = os.environ.get('LLCSCHED_QEMU') or \
+        os.path.join(source, 'build/bin/qemu-system-x86_64')
+    if not os.access(path, os.X_OK):
+        raise Skip(f'no QEMU at {path}')
+    return path
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise Skip(f'no {program} here')
+
+
+def kubevirt(name):
+    with open(os.path.join(contrib, 'kubevirt', name),
+              encoding='ascii') as text:
+        return text.read()
+
+
+def test_kubevirt_example_is_accepted_by_its_own_hook(folder):
+    need('jq')
+    text = kubevirt('vm.yaml')
+    sidecars = re.search(r"hookSidecars: '(.*)'", text).group(1)
+    assert json.loads(sidecars)[0]['args'] == ['--version', 'v1alpha3']
+    options = re.search(r'llcsched/options: (.*)', text).group(1)
+    always = re.search('LLCSCHED_XML_OPTIONS="(.*)"',
+                       kubevirt('Containerfile')).group(1)
+    done = hook('--vmi', vmi(options=options), '--domain', PLAIN,
+                folder=folder, LLCSCHED_XML_OPTIONS=always)
+    assert done.stdout == add(PLAIN, *always.split(), *options.split()), done
+
+
+def test_kubevirt_containerfile_names_what_is_there(_folder):
+    text = kubevirt('Containerfile').replace('\\\n', '')
+    for path in re.findall(r'^COPY (?!--from)(\S+)', text, re.M) + \
+            re.findall(r'/src/(contrib/\S+)', text):
+        assert os.path.exists(os.path.join(source, path)), path
+    for command in re.findall(r'^RUN ([^[].*)', text, re.M):
+        assert subprocess.run(['sh', '-n', '-c', command],
+                              check=False).returncode == 0, command
+    stages = re.findall(r'^FROM .* AS (\w+)$', text, re.M)
+    assert stages == ['build', 'sidecar', 'launcher']
+    path = re.search('--emulator (/opt/llcsched/bin/[^" ]+)', text).group(1)
+    assert f'RUN ["{path}"' in text
+
+
+def test_kubevirt_bundle_runs_where_nothing_else_is(folder):
+    """In a root that has the bundle alone: no libraries, no firmware."""
+    need('patchelf', 'jq', 'unshare', 'chroot')
+    bundle = os.path.join(folder, 'opt')
+    programs = ['jq', tool.path]
+    try:
+        programs.append(our_qemu())
+    except Skip:
+        pass
+    subprocess.run([os.path.join(contrib, 'kubevirt/bundle'), bundle,
+                    *programs], check=True, timeout=120)
+    root = os.path.join(folder, 'root')
+    inside = os.path.join(root, folder[1:])
+    os.makedirs(inside)
+    os.rename(bundle, os.path.join(inside, 'opt'))
+
+    def run(program, *words, **kwargs):
+        done = subprocess.run(
+            ['unshare', '--user', '--map-root-user', 'chroot', root,
+             os.path.join(bundle, 'bin', os.path.basename(program)), *words],
+            capture_output=True, text=True, check=False, timeout=120, **kwargs)
+        if done.stderr.startswith('unshare:'):
+            raise Skip(done.stderr.strip())
+        assert done.returncode == 0, done
+        return done.stdout
+
+    assert run('jq', '-n', '1') == '1\n'
+    assert run(tool.path, 'xml', input=PLAIN) == add(PLAIN)
+    for program in programs[2:]:
+        assert 'placement=' in run(program, '-object', 'llcsched,help')
+        run(program, '-M', 'q35', '-accel', 'tcg,thread=multi', '-S',
+            '-display', 'none', '-monitor', 'stdio', input='quit\n')
 
 
 def editor(folder, text, *words, **environment):
@@ -626,27 +709,18 @@ def test_editor_that_fails_leaves_the_file(folder):
 
 def our_programs(folder):
     """Copies that whoever libvirtd runs as may run. The folder, and QEMU."""
-    path = os.environ.get('LLCSCHED_QEMU') or \
-        os.path.join(source, 'build/bin/qemu-system-x86_64')
-    if not os.access(path, os.X_OK):
-        raise Skip(f'no QEMU at {path}')
+    path = our_qemu()
     programs = os.path.join(folder, 'bin')
     os.mkdir(programs)
     for program in (path, tool.path,
-                    os.path.join(contrib, 'libvirt/qemu-llcsched-edit')):
+                    os.path.join(contrib, 'libvirt/qemu-llcsched-edit'),
+                    os.path.join(contrib, 'libvirt/qemu-llcsched-define')):
         os.chmod(shutil.copy(program, programs), 0o755)
     return programs, os.path.join(programs, os.path.basename(path))
 
 
 def defined(daemon):
     return daemon.virsh('dumpxml', '--inactive', 'vm').stdout
-
-
-def pipe(daemon, *options):
-    """As the manual says it, by a shell."""
-    daemon.run('sh', '-c', 'virsh dumpxml --inactive --security-info vm | '
-               f'qemu-llcsched xml {" ".join(options)} | '
-               'virsh define /dev/stdin')
 
 
 def test_libvirt_defines_the_result(folder):
@@ -659,7 +733,7 @@ def test_libvirt_defines_the_result(folder):
         daemon.virsh('define', os.path.join(folder, 'vm.xml'))
         first = defined(daemon)
         for options in ([], ALL[:-2], ['--emulator', emulator]):
-            pipe(daemon, *options)
+            daemon.run('qemu-llcsched-define', 'vm', *options)
             second = defined(daemon)
             assert values(second) == values(add(first, *options))
             command = daemon.virsh('domxml-to-native', 'qemu-argv',
@@ -667,7 +741,7 @@ def test_libvirt_defines_the_result(folder):
             assert 'llcsched,id=llcsched0' in command, command
             assert ('resourcecontrol=deny' not in command) == \
                 ('--allow-affinity' in options), command
-            pipe(daemon, '--remove')
+            daemon.run('qemu-llcsched-define', 'vm', '--remove')
             assert defined(daemon) == first, options
         done = daemon.run('qemu-llcsched', 'xml', '--domain', 'vm')
         assert done.stdout.strip() == add(first).strip()
