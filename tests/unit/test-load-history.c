@@ -59,7 +59,8 @@ static void test_average_is_the_weighted_mean(void)
                           ? 0 : g_rand_int_range(rand, 1, 20) * SEC;
             double value = 0;
 
-            samples[i].window_ns = g_rand_int_range(rand, 1, 5000) * (SEC / 1000);
+            samples[i].window_ns = g_rand_int_range(rand, 1, 5000) *
+                                   (SEC / 1000);
             samples[i].value = g_rand_int_range(rand, 0, 1001);
             now += gap + samples[i].window_ns;
             samples[i].end_ns = now;
@@ -333,7 +334,8 @@ static void test_half_lives_follow_the_interval(void)
     g_autoptr(LoadHistory) history = load_history_new(1, 1, SEC);
 
     g_assert_cmpint(load_history_half_life_ns(history, LOAD_FAST), ==, 4 * SEC);
-    g_assert_cmpint(load_history_half_life_ns(history, LOAD_SLOW), ==, 60 * SEC);
+    g_assert_cmpint(load_history_half_life_ns(history, LOAD_SLOW), ==,
+                    60 * SEC);
     load_history_set_interval(history, 60 * SEC);
     g_assert_cmpint(load_history_half_life_ns(history, LOAD_FAST), ==,
                     240 * SEC);

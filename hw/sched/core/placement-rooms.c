@@ -52,6 +52,7 @@ static void count_candidates(PlacementCtx *ctx)
 {
     const HostTopology *host = ctx->in->host;
     g_autofree bool *core_seen = g_new0(bool, MAX(host->n_cores, 1));
+    int l;
 
     HOST_CPUSET_FOREACH(cpu, ctx->in->candidates) {
         const HostCpu *c = &host->cpus[cpu];
@@ -66,6 +67,12 @@ static void count_candidates(PlacementCtx *ctx)
         if (!core_seen[c->core]) {
             core_seen[c->core] = true;
             room->cores++;
+        }
+    }
+    for (l = 0; l < ctx->n_rooms; l++) {
+        if (ctx->rooms[l].cpus) {
+            ctx->rooms[l].capacity /= ctx->rooms[l].cpus;
+            ctx->n_with_cpus++;
         }
     }
 }
@@ -129,40 +136,74 @@ static void apply_prefer(PlacementCtx *ctx)
     }
 }
 
-/* Whether the guard closes LLC @l.  A threshold of 100 never closes. */
-static bool guard_closes(const PlacementCtx *ctx, int l)
+/* With prefer=cache its LLCs stay open longer; 100 and more never close. */
+static unsigned guard_limit(const PlacementCtx *ctx, int l, unsigned limit)
 {
-    const PlacementInput *in = ctx->in;
-    const LlcLoad *load = &in->load->llcs[l];
-    unsigned util = in->guard_util;
-    unsigned tasks = in->guard_tasks;
+    bool preferred = ctx->in->prefer == PLACEMENT_PREFER_CACHE &&
+                     ctx->rooms[l].rank == 0;
 
-    if (in->prefer == PLACEMENT_PREFER_CACHE && ctx->rooms[l].rank == 0) {
-        util = util < 100 ? MAX(util, PLACEMENT_GUARD_PREFERRED) : util;
-        tasks = tasks < 100 ? MAX(tasks, PLACEMENT_GUARD_PREFERRED) : tasks;
-    }
-    return (util < 100 && load->others_util > util * 10) ||
-           (tasks < 100 && load->others_tasks > tasks * 10);
+    return preferred && limit < 100 ? MAX(limit, PLACEMENT_GUARD_PREFERRED)
+                                    : limit;
 }
 
-static void apply_load(PlacementCtx *ctx)
+static PlacementGuard guard_of(const PlacementCtx *ctx, int l)
 {
-    const HostLoad *load = ctx->in->load;
+    return (PlacementGuard) {
+        .util = guard_limit(ctx, l, ctx->in->guard_util),
+        .tasks = guard_limit(ctx, l, ctx->in->guard_tasks),
+    };
+}
+
+static bool guard_closes(const PlacementCtx *ctx, int l)
+{
+    const LlcLoad *load = &ctx->in->load->llcs[l];
+    PlacementGuard guard = guard_of(ctx, l);
+
+    return (guard.util < 100 && load->others_util > guard.util * 10) ||
+           (guard.tasks < 100 && load->others_tasks > guard.tasks * 10);
+}
+
+static void apply_load(PlacementCtx *ctx, int l)
+{
+    PlacementRoom *room = &ctx->rooms[l];
+    unsigned util = MIN(ctx->in->load->llcs[l].others_util, 1000);
+
+    room->load_step = util / PLACEMENT_LOAD_STEP;
+    room->others = room->load_step * PLACEMENT_LOAD_STEP *
+                   ctx->in->host->llcs[l].n_cores;
+}
+
+static void apply_loads(PlacementCtx *ctx)
+{
+    const PlacementInput *in = ctx->in;
+    bool known = in->load && in->load->source != HOST_LOAD_NONE;
     int l;
 
-    if (!load || load->source == HOST_LOAD_NONE) {
-        return;
-    }
-    g_assert(load->n_llcs == ctx->n_rooms);
+    g_assert(!known || in->load->n_llcs == ctx->n_rooms);
     for (l = 0; l < ctx->n_rooms; l++) {
         PlacementRoom *room = &ctx->rooms[l];
-        unsigned util = MIN(load->llcs[l].others_util, 1000);
 
-        room->load_step = util / PLACEMENT_LOAD_STEP;
-        room->others = room->load_step * PLACEMENT_LOAD_STEP *
-                       ctx->in->host->llcs[l].n_cores;
-        room->closed = room->cpus && guard_closes(ctx, l);
+        if (known) {
+            apply_load(ctx, l);
+        }
+        room->closed = room->cpus && (in->closed ? in->closed[l] :
+                                      known && guard_closes(ctx, l));
         ctx->plan->llcs[l].guarded = room->closed;
+    }
+}
+
+void placement_guards(const PlacementInput *in, PlacementGuard *ret_guards)
+{
+    g_autofree PlacementRoom *rooms = g_new0(PlacementRoom, in->host->n_llcs);
+    PlacementCtx ctx = {
+        .in = in, .n_rooms = in->host->n_llcs, .rooms = rooms,
+    };
+    int l;
+
+    count_candidates(&ctx);
+    apply_prefer(&ctx);
+    for (l = 0; l < ctx.n_rooms; l++) {
+        ret_guards[l] = guard_of(&ctx, l);
     }
 }
 
@@ -184,15 +225,11 @@ void placement_rooms_init(PlacementCtx *ctx)
         /* The node decides first, so that ties do not scatter over nodes. */
         room->hash = (mix(ctx->in->seed + room->node) & 0xffff) << 16 |
                      (mix(ctx->in->seed ^ mix(l + 1)) & 0xffff);
-        if (room->cpus) {
-            room->capacity /= room->cpus;
-            ctx->n_with_cpus++;
-        }
         ctx->plan->llcs[l].candidate_cpus = room->cpus;
         ctx->plan->llcs[l].candidate_cores = room->cores;
     }
     apply_prefer(ctx);
-    apply_load(ctx);
+    apply_loads(ctx);
 }
 
 static unsigned scaled(uint64_t value, uint64_t num, uint64_t den)

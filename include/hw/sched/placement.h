@@ -110,6 +110,11 @@ typedef struct PlacementInput {
     const HostTopology *host;
     const GuestTopology *guest;
     const HostLoad *load;             /* NULL: nothing known, nothing guarded */
+    /*
+     * Per host LLC: closed by the guard, where that is judged elsewhere (by
+     * balance, with hysteresis); NULL: judged by @load.
+     */
+    const bool *closed;
     /* Per vCPU, per mille of a CPU that it runs and waits; NULL: 1000 each. */
     const unsigned *demand;
     /* Per vCPU, a mask set from outside or NULL; NULL: none is foreign. */
@@ -140,6 +145,17 @@ typedef struct PlacementInput {
 bool placement_candidates(const HostTopology *host, const HostCpuSet *allowed,
                           const HostCpuSet *cpus, HostCpuSet *ret_candidates,
                           bool *ret_uses_isolated, GError **err);
+
+/* The guard's thresholds for one LLC, percent; 100 or more: never closes. */
+typedef struct PlacementGuard {
+    unsigned util, tasks;
+} PlacementGuard;
+
+/*
+ * The thresholds by which placement_plan() closes each of the host's LLCs
+ * (@ret_guards has one entry each); load, demand and previous do not matter.
+ */
+void placement_guards(const PlacementInput *in, PlacementGuard *ret_guards);
 
 /*
  * Plan every present vCPU.  The input must be consistent (asserted): the
