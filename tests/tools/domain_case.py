@@ -33,7 +33,7 @@ PLAIN = '''\
   </features>
   <devices>
     <emulator>/usr/bin/qemu-system-x86_64</emulator>
-    <serial type='file'><source path="/a<serial type='file'><source path="/tmp/&lt;log&gt;"   append='on' /></serial>lt;b<serial type='file'><source path="/tmp/&lt;log&gt;"   append='on' /></serial>gt;"   append='on' /></serial>
+    <serial type='file'><source path="/a&lt;b&gt;"   append='on' /></serial>
   </devices>
 </domain>
 '''
