@@ -51,16 +51,18 @@ LlcschedStealState llcsched_steal_state(const LlcschedVcpu *vcpu)
 static void llcsched_steal_is_out(CPUState *cpu, run_on_cpu_data data)
 {
     LlcschedVcpu *vcpu = data.host_ptr;
-    LlcschedStealState state;
 
     if (!vcpu_gate_closed(cpu, VCPU_GATE_QUOTA) ||
         !vcpu_steal_wants_to_run(cpu)) {
         return;
     }
-    state = vcpu_steal_state(cpu);
     QEMU_LOCK_GUARD(&vcpu->sched->lock);
-    vcpu->steal_state = state;
-    if (!vcpu->stolen && state == LLCSCHED_STEAL_STATE_SHOWN) {
+    /* one that was shown is asked when it is told */
+    if (vcpu->steal_state != LLCSCHED_STEAL_STATE_SHOWN) {
+        vcpu->steal_state = vcpu_steal_state(cpu);
+    }
+    if (!vcpu->stolen &&
+        vcpu->steal_state == LLCSCHED_STEAL_STATE_SHOWN) {
         vcpu->stolen = true;
         vcpu->stolen_from_ns = llcsched_throttled_ns(vcpu, llcsched_now_ns());
     }

@@ -20,7 +20,7 @@
  */
 #define SMP "2,sockets=2"
 #define GROUP(limits) "-object llcsched-group,id=g,vcpus=0-1," limits
-#define LONG_STALLS GROUP("quota-us=100000,period-us=1000000")
+#define LONG_STALLS GROUP("quota-us=20000,period-us=1000000")
 #define SHORT_STALLS GROUP("quota-us=2000,period-us=10000")
 #define STEAL(value) " -fw_cfg name=opt/llcsched/steal,string=" value
 
@@ -57,22 +57,30 @@ static void assert_state(Vm *vm, int index, const char *state)
 }
 
 /* KVM has no steal clock where its kernel has no statistics of waiting. */
+static bool kvm_offers_it(void)
+{
+    g_autoptr(Vm) vm = start("", SHORT_STALLS);
+    g_autofree char *state = NULL;
+
+    sched_wait_throttled(vm, "g", 2);
+    state = sched_vcpu_text(vm, 0, "steal-state");
+    return strcmp(state, "hidden") != 0;
+}
+
 static bool skipped(void)
 {
-    g_autoptr(Vm) vm = NULL;
-    g_autofree char *state = NULL;
+    static int offered = -1;
 
     if (vm_skip_without_kvm("kvm")) {
         return true;
     }
-    vm = start("", SHORT_STALLS);
-    sched_wait_throttled(vm, "g", 2);
-    state = sched_vcpu_text(vm, 0, "steal-state");
-    if (strcmp(state, "hidden") == 0) {
-        g_test_skip("KVM offers no steal clock");
-        return true;
+    if (offered < 0) {
+        offered = kvm_offers_it();
     }
-    return false;
+    if (!offered) {
+        g_test_skip("KVM offers no steal clock");
+    }
+    return !offered;
 }
 
 /* --- Samples --- */
@@ -146,6 +154,16 @@ static void assert_adds_up(const Sample before[N_VCPUS],
     }
 }
 
+static bool is_told(Vm *vm, void *opaque)
+{
+    return sched_vcpu_int(vm, 0, "steal-ns") > *(gint64 *)opaque;
+}
+
+static void wait_told(Vm *vm, gint64 ns)
+{
+    vm_wait(vm, is_told, &ns, "the guest to be told");
+}
+
 /* --- What is told --- */
 
 typedef struct Window {
@@ -194,6 +212,78 @@ static void test_shown(void)
     }
     g_assert_true(good);
     assert_state(vm, 0, "shown");
+}
+
+/* Of a stall that goes on. */
+#define MUCH_NS 300000000
+
+/* @opaque: a Sample to compare with; then, what was told. */
+static bool much_is_due(Vm *vm, void *opaque)
+{
+    Sample *since = opaque;
+    gint64 told = sched_vcpu_int(vm, 0, "steal-ns");
+    gint64 throttled = sched_vcpu_int(vm, 0, "throttled-ns");
+
+    if (throttled - since->throttled < told - since->told + MUCH_NS) {
+        return false;
+    }
+    since->told = told;
+    return true;
+}
+
+/* Not only when it runs again, which may be elsewhere. */
+static void test_stop_tells(void)
+{
+    g_autoptr(Vm) vm = NULL;
+
+    if (skipped()) {
+        return;
+    }
+    vm = start("", LONG_STALLS STEAL("own"));
+    wait_told(vm, 0);
+    for (int i = 0; i < 3; i++) {
+        Sample before[N_VCPUS], now[N_VCPUS];
+
+        stop_and_sample(vm, before);
+        vm_do(vm, "cont", NULL);
+        vm_wait(vm, much_is_due, &before[0], "the middle of a stall");
+        stop_and_sample(vm, now);
+        g_assert_cmpint(now[0].told - before[0].told, >=, MUCH_NS / 2);
+        vm_do(vm, "cont", NULL);
+    }
+}
+
+/* True once it was throttled for as long; stops and continues each time. */
+static bool throttled_while_stopping(Vm *vm, void *opaque)
+{
+    vm_do(vm, "stop", NULL);
+    vm_do(vm, "cont", NULL);
+    return sched_vcpu_int(vm, 0, "throttled-ns") >= *(gint64 *)opaque;
+}
+
+/*
+ * A stall that is cut into pieces is told, but for what each takes to begin: if
+ * those that begin by "cont" were lost, next to nothing would be told.
+ */
+static void test_stops_lose_nothing(void)
+{
+    g_autoptr(Vm) vm = NULL;
+    Sample before[N_VCPUS], now[N_VCPUS];
+    gint64 wanted;
+
+    if (skipped()) {
+        return;
+    }
+    vm = start("", LONG_STALLS STEAL("own"));
+    wait_told(vm, 0);
+    stop_and_sample(vm, before);
+    vm_do(vm, "cont", NULL);
+    wanted = before[0].throttled + 2000000000;
+    vm_wait(vm, throttled_while_stopping, &wanted, "two seconds of stalls");
+    stop_and_sample(vm, now);
+    assert_adds_up(before, now);
+    g_assert_cmpint(now[0].told - before[0].told, >=,
+                    (now[0].throttled - before[0].throttled) / 2);
 }
 
 /* What it reads by itself is what is in its memory. */
@@ -270,16 +360,6 @@ static void test_tcg(void)
 
     vm_wait_up(vm, N_VCPUS);
     assert_nothing_told(vm, "unsupported");
-}
-
-static bool is_told(Vm *vm, void *opaque)
-{
-    return sched_vcpu_int(vm, 0, "steal-ns") > *(gint64 *)opaque;
-}
-
-static void wait_told(Vm *vm, gint64 ns)
-{
-    vm_wait(vm, is_told, &ns, "the guest to be told");
 }
 
 static void set_steal_time(Vm *vm, bool on)
@@ -462,6 +542,8 @@ int main(int argc, char **argv)
     vm_test_init(&argc, &argv);
     sched_host_init(&host);
     g_test_add_func("/steal/throttled-time-is-shown", test_shown);
+    g_test_add_func("/steal/stop-tells", test_stop_tells);
+    g_test_add_func("/steal/stops-lose-nothing", test_stops_lose_nothing);
     g_test_add_func("/steal/guest-reads-it", test_guest_reads_it);
     g_test_add_func("/steal/not-enabled-nothing-written", test_not_enabled);
     g_test_add_func("/steal/hidden-nothing-told", test_hidden);
