@@ -307,11 +307,12 @@ void llcsched_threads_apply(Llcsched *s, bool retry)
 
 /*
  * Also of a vCPU whose thread has just been made by one whose mask is ours: it
- * is in the list, not known yet.
+ * is in the list, not known yet.  What they are does not matter, and cannot be
+ * asked: when QEMU ends, the objects that would tell are being freed.
  */
 void llcsched_threads_restore(Llcsched *s)
 {
-    llcsched_threads_find(s);
+    llcsched_threads_list(s);
     for (guint i = 0; i < s->others->len; i++) {
         LlcschedOther *other = g_ptr_array_index(s->others, i);
 
