@@ -65,6 +65,10 @@ typedef struct LlcschedVcpuTrust {
     bool foreign;               /* it has somebody else's, to be respected */
     bool settled;               /* once, before it first entered the guest */
     bool queued;                /* work to settle it is on its way */
+    uint64_t judged_ns;         /* CPU time of its thread, then */
+    uint64_t untagged_ns;       /* what it ran, at most, without proof */
+    bool has_forced_idle;       /* the kernel counts it */
+    uint64_t forced_idle_ns;    /* at the last look */
 } LlcschedVcpuTrust;
 
 /*
@@ -514,24 +518,41 @@ bool llcsched_trust_prepare(Llcsched *s, const char *cookie,
 bool llcsched_trust_init(Llcsched *s, Error **errp);
 void llcsched_trust_fini(Llcsched *s);
 
-/* Read every cookie back, and do what follows.  Locks not held. */
+/*
+ * Read every cookie back, and do what follows.  While the VM runs and has
+ * cookies, this is done again soon.  Locks not held.
+ */
 void llcsched_trust_look(Llcsched *s);
 
-/* Look again soon, if there are cookies.  Lock not held. */
+/* Have it done soon for the first time.  Lock not held. */
 void llcsched_trust_arm(Llcsched *s);
+
+/* Whose cookie a vCPU should have: the nearest on its way up; or NULL. */
+LlcschedHolder *llcsched_trust_wanted(const LlcschedVcpu *vcpu);
+
+/* The different holders of this VM, for the caller to free.  Lock held. */
+GPtrArray *llcsched_trust_holders(const Llcsched *s);
+
+/* A vCPU in this state may be in the guest. */
+bool llcsched_trust_proven(LlcschedCookieState state);
 
 /* In the vCPU's thread, BQL and lock held: it has come to be, or is let go. */
 void llcsched_trust_enter(LlcschedVcpu *vcpu);
 void llcsched_trust_forget(LlcschedVcpu *vcpu);
 
-/* Send the event that is due, if one is.  Lock not held. */
-void llcsched_trust_tell(Llcsched *s);
-
 /* False if a vCPU that is to be plugged could not be isolated.  BQL held. */
 bool llcsched_trust_admits(Llcsched *s, Error **errp);
 
+/* llcsched-trust-report.c */
+
+/* Send the event that is due, if one is.  Lock not held. */
+void llcsched_trust_tell(Llcsched *s);
+
 /* Lock held. */
 LlcschedTrustInfo *llcsched_trust_info(const Llcsched *s);
+
+/* Set the cookie's members of @info.  Lock held. */
+void llcsched_trust_fill_vcpu(LlcschedVcpuInfo *info, const LlcschedVcpu *vcpu);
 
 /* llcsched-steal.c */
 

@@ -9,7 +9,6 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-llcsched.h"
-#include "hw/sched/vcpu-gate.h"
 #include "llcsched-internal.h"
 
 static LlcschedHostLlc *llcsched_host_llc(const Llcsched *s, int i)
@@ -119,11 +118,7 @@ static LlcschedVcpuInfo *llcsched_vcpu_info(const Llcsched *s,
     info->throttled_ns = llcsched_throttled_ns(vcpu, llcsched_now_ns());
     info->steal_ns = vcpu->steal_ns;
     info->steal_state = llcsched_steal_state(vcpu);
-    info->cookie_state = vcpu->trust.state;
-    info->cookie_hash = vcpu->trust.hash
-                        ? g_strdup_printf("0x%" PRIx64, vcpu->trust.hash)
-                        : NULL;
-    info->cookie_gated = vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
+    llcsched_trust_fill_vcpu(info, vcpu);
     if (s->planned) {
         llcsched_fill_plan(info, s, vcpu->index);
     }

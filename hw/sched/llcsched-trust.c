@@ -14,7 +14,6 @@
 
 #include "qemu/osdep.h"
 #include "qapi/error.h"
-#include "qapi/qapi-events-llcsched.h"
 #include "hw/sched/vcpu-gate.h"
 #include "system/qtest.h"
 #include "system/tcg.h"
@@ -42,8 +41,7 @@ static bool llcsched_trust_strict(const Llcsched *s)
     return s->config.trust == LLCSCHED_TRUST_STRICT;
 }
 
-/* Whose cookie a vCPU should have: the nearest on its way up; or NULL. */
-static LlcschedHolder *llcsched_trust_wanted(const LlcschedVcpu *vcpu)
+LlcschedHolder *llcsched_trust_wanted(const LlcschedVcpu *vcpu)
 {
     const LlcschedGroup *group;
 
@@ -55,8 +53,7 @@ static LlcschedHolder *llcsched_trust_wanted(const LlcschedVcpu *vcpu)
     return vcpu->sched->trust.holder;
 }
 
-/* The different holders of this VM.  Lock held. */
-static GPtrArray *llcsched_trust_holders(const Llcsched *s)
+GPtrArray *llcsched_trust_holders(const Llcsched *s)
 {
     GPtrArray *list = g_ptr_array_new();
     const LlcschedGroup *group;
@@ -74,11 +71,19 @@ static GPtrArray *llcsched_trust_holders(const Llcsched *s)
 
 /* --- One vCPU --- */
 
-static bool llcsched_trust_proven(LlcschedCookieState state)
+bool llcsched_trust_proven(LlcschedCookieState state)
 {
     return state == LLCSCHED_COOKIE_STATE_OURS ||
            state == LLCSCHED_COOKIE_STATE_FOREIGN ||
            state == LLCSCHED_COOKIE_STATE_NOT_NEEDED;
+}
+
+/* With SMT off it is no matter that the kernel refuses cookies. */
+static bool llcsched_trust_needless(const Llcsched *s,
+                                    CoreCookieVerdict verdict)
+{
+    return verdict == CORE_COOKIE_NOT_NEEDED ||
+           (verdict != CORE_COOKIE_OK && s->trust.smt_off);
 }
 
 /* Another cookie of ours should keep a vCPU from one that has @hash, too. */
@@ -93,6 +98,22 @@ static bool llcsched_trust_merged(const LlcschedVcpu *vcpu, uint64_t hash)
         }
     }
     return false;
+}
+
+/*
+ * What the thread ran since it was judged last, it may have run as it was found
+ * now.  Lock held.
+ */
+static void llcsched_trust_charge(LlcschedVcpu *vcpu, LlcschedCookieState found)
+{
+    LlcschedVcpuTrust *trust = &vcpu->trust;
+    uint64_t now_ns = vcpu->sched->ops->cpu_ns(vcpu);
+
+    if (trust->settled && found != LLCSCHED_COOKIE_STATE_NONE &&
+        !llcsched_trust_proven(found) && now_ns > trust->judged_ns) {
+        trust->untagged_ns += now_ns - trust->judged_ns;
+    }
+    trust->judged_ns = now_ns;
 }
 
 static LlcschedCookieState llcsched_trust_failed(LlcschedVcpu *vcpu,
@@ -134,8 +155,7 @@ static LlcschedCookieState llcsched_trust_judge(LlcschedVcpu *vcpu, int tid)
     if (now.verdict != CORE_COOKIE_OK && !holder) {
         return LLCSCHED_COOKIE_STATE_NONE;
     }
-    if (now.verdict == CORE_COOKIE_NOT_NEEDED ||
-        (now.verdict == CORE_COOKIE_UNSUPPORTED && s->trust.smt_off)) {
+    if (llcsched_trust_needless(s, now.verdict)) {
         return LLCSCHED_COOKIE_STATE_NOT_NEEDED;
     }
     if (now.verdict != CORE_COOKIE_OK) {
@@ -199,6 +219,7 @@ static void llcsched_trust_settle(LlcschedVcpu *vcpu)
     LlcschedVcpuTrust *trust = &vcpu->trust;
     LlcschedCookieState state = llcsched_trust_judge(vcpu, 0);
 
+    llcsched_trust_charge(vcpu, state);
     if (state == LLCSCHED_COOKIE_STATE_UNSET) {
         CoreCookie got = llcsched_trust_set(vcpu);
 
@@ -269,6 +290,9 @@ static void llcsched_trust_see(LlcschedVcpu *vcpu)
         trust->state = before; /* ending: its exit notifier tells */
         return;
     }
+    llcsched_trust_charge(vcpu, trust->state);
+    trust->has_forced_idle =
+        host_trust_forced_idle("", vcpu->thread.id, &trust->forced_idle_ns);
     if (llcsched_trust_proven(trust->state) ||
         trust->state == LLCSCHED_COOKIE_STATE_NONE) {
         if (!closed) {
@@ -319,10 +343,12 @@ static void llcsched_trust_read_host(Llcsched *s)
 {
     bool smt_off = llcsched_trust_smt_off(s);
     bool sched_ext = host_trust_sched_ext(s->sysfs_root);
+    HostPeers peers = host_trust_peers("", geteuid() == 0);
 
     QEMU_LOCK_GUARD(&s->lock);
     s->trust.smt_off = smt_off;
     s->trust.sched_ext = sched_ext;
+    s->trust.peers = peers; /* -run-with user= comes after the object */
     if (sched_ext) {
         llcsched_warn(s, "%s", core_cookie_explain(CORE_COOKIE_SCHED_EXT));
     }
@@ -376,6 +402,9 @@ void llcsched_trust_look(Llcsched *s)
         }
     }
     llcsched_trust_tell(s);
+    if (qatomic_read(&s->running)) {
+        llcsched_trust_arm(s);
+    }
 }
 
 void llcsched_trust_arm(Llcsched *s)
@@ -390,114 +419,7 @@ void llcsched_trust_arm(Llcsched *s)
 
 static void llcsched_trust_timer(void *opaque)
 {
-    Llcsched *s = opaque;
-
-    llcsched_trust_look(s);
-    if (qatomic_read(&s->running)) {
-        llcsched_trust_arm(s);
-    }
-}
-
-/* --- What is told --- */
-
-/* Lock held. */
-static void llcsched_trust_status(const Llcsched *s,
-                                  LlcschedTrustStatus *status)
-{
-    g_autoptr(GPtrArray) holders = llcsched_trust_holders(s);
-    const LlcschedVcpu *vcpu;
-    int unneeded = 0;
-
-    *status = (LlcschedTrustStatus) {
-        .cookies = holders->len, .changes = s->trust.changes };
-    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        LlcschedCookieState state = vcpu->trust.state;
-
-        status->gated += vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
-        if (llcsched_trust_wanted(vcpu)) {
-            status->with_cookie++;
-            status->isolated += llcsched_trust_proven(state);
-            unneeded += state == LLCSCHED_COOKIE_STATE_NOT_NEEDED;
-        }
-    }
-    status->isolation = LLCSCHED_ISOLATION_NONE;
-    status->mode = LLCSCHED_TRUST_MODE_NONE;
-    if (status->with_cookie && status->isolated == status->with_cookie) {
-        status->isolation = LLCSCHED_ISOLATION_HOST;
-        status->mode = unneeded ? LLCSCHED_TRUST_MODE_NOT_NEEDED
-                                : LLCSCHED_TRUST_MODE_KERNEL;
-    }
-}
-
-/* For people; the caller frees it.  Lock held. */
-static char *llcsched_trust_explain(const Llcsched *s,
-                                    const LlcschedTrustStatus *status)
-{
-    int missing = status->with_cookie - status->isolated;
-
-    if (!status->cookies) {
-        return g_strdup("there is no cookie");
-    }
-    if (!status->with_cookie) {
-        return g_strdup("no vCPU has a cookie");
-    }
-    if (missing) {
-        return g_strdup_printf("%d of %d vCPUs with a cookie %s not isolated"
-                               "%s%s", missing, status->with_cookie,
-                               missing == 1 ? "is" : "are",
-                               s->trust.has_fault ? ": " : "",
-                               s->trust.has_fault ? core_cookie_explain(
-                                   s->trust.fault.verdict) : "");
-    }
-    return g_strdup(status->mode == LLCSCHED_TRUST_MODE_NOT_NEEDED
-                    ? core_cookie_explain(CORE_COOKIE_NOT_NEEDED)
-                    : "every cookie was read back from the kernel");
-}
-
-void llcsched_trust_tell(Llcsched *s)
-{
-    g_autofree char *explanation = NULL;
-    LlcschedTrustStatus now;
-
-    WITH_QEMU_LOCK_GUARD(&s->lock) {
-        const LlcschedTrustStatus *told = &s->trust.told;
-
-        llcsched_trust_status(s, &now);
-        if (now.isolation == told->isolation && now.gated == told->gated &&
-            now.changes == told->changes) {
-            return;
-        }
-        s->trust.told = now;
-        explanation = llcsched_trust_explain(s, &now);
-    }
-    qapi_event_send_llcsched_trust(s->id, now.isolation, now.gated,
-                                   now.changes, explanation);
-}
-
-QEMU_BUILD_BUG_ON((int)LLCSCHED_PEER_ISOLATION_UID != HOST_PEERS_UID);
-QEMU_BUILD_BUG_ON((int)LLCSCHED_PEER_ISOLATION_LSM != HOST_PEERS_LSM);
-
-LlcschedTrustInfo *llcsched_trust_info(const Llcsched *s)
-{
-    LlcschedTrustInfo *info = g_new0(LlcschedTrustInfo, 1);
-    LlcschedTrustStatus status;
-
-    llcsched_trust_status(s, &status);
-    info->trust = s->config.trust;
-    info->backend = s->config.trust_backend;
-    info->mode = status.mode;
-    info->isolation = status.isolation;
-    info->explanation = llcsched_trust_explain(s, &status);
-    info->peer_isolation = (LlcschedPeerIsolation)s->trust.peers;
-    info->cookies = status.cookies;
-    info->gated = status.gated;
-    info->changes = status.changes;
-    if (s->trust.has_fault) {
-        info->has_q_errno = true;
-        info->q_errno = -s->trust.fault.err;
-        info->error = g_strdup(core_cookie_explain(s->trust.fault.verdict));
-    }
-    return info;
+    llcsched_trust_look(opaque);
 }
 
 /* --- Life --- */
@@ -510,8 +432,7 @@ static CoreCookie llcsched_trust_preflight(Llcsched *s, LlcschedHolder *holder)
     QEMU_LOCK_GUARD(&s->look_lock);
     llcsched_trust_read_host(s);
     got = llcsched_holder_check(holder, !s->trust.sched_ext);
-    if (got.verdict == CORE_COOKIE_NOT_NEEDED ||
-        (got.verdict == CORE_COOKIE_UNSUPPORTED && s->trust.smt_off)) {
+    if (llcsched_trust_needless(s, got.verdict)) {
         got.verdict = CORE_COOKIE_OK;
     }
     return got;

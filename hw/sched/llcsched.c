@@ -109,7 +109,7 @@ static void llcsched_timer(void *opaque)
 static void llcsched_start(Llcsched *s)
 {
     llcsched_vcpus_settle(s);
-    llcsched_trust_look(s);
+    llcsched_trust_look(s); /* what comes first is not from outside */
     s->started = true;
     llcsched_look(s, LLCSCHED_WHY_START, NULL);
     llcsched_throttle_resume(s);

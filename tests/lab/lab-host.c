@@ -33,7 +33,7 @@ static char *read_text(const char *path)
     return text;
 }
 
-static void write_text(const char *path, const char *text)
+void lab_write(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -198,7 +198,7 @@ void lab_cpu_set_online(int cpu, bool online)
 {
     g_autofree char *path = g_strdup_printf(CPU_DIR "cpu%d/online", cpu);
 
-    write_text(path, online ? "1" : "0");
+    lab_write(path, online ? "1" : "0");
 }
 
 void lab_cpus_set_online(const char *cpus, bool online)
@@ -227,7 +227,7 @@ void lab_cgroup_set_cpus(const char *name, const char *cpus)
     g_autofree char *path = g_strconcat(CGROUP_DIR, name, "/cpuset.cpus",
                                         NULL);
 
-    write_text(path, cpus);
+    lab_write(path, cpus);
 }
 
 void lab_cgroup_enter(const char *name, int pid)
@@ -236,7 +236,7 @@ void lab_cgroup_enter(const char *name, int pid)
                                              NULL);
     g_autofree char *text = g_strdup_printf("%d", pid);
 
-    write_text(path, text);
+    lab_write(path, text);
 }
 
 void lab_cgroup_remove(const char *name)

@@ -39,6 +39,9 @@ int lab_list_of(char *const *lists, const char *cpus);
 /* Is every CPU of @cpus in @of? */
 bool lab_list_within(const char *cpus, const char *of);
 
+/* Write to a file of the kernel's; fails the program if that fails. */
+void lab_write(const char *path, const char *text);
+
 /* Take a CPU offline or back; fails the program if the kernel refuses. */
 void lab_cpu_set_online(int cpu, bool online);
 void lab_cpus_set_online(const char *cpus, bool online);

@@ -382,6 +382,47 @@ static void test_holder_changed(void)
     }
 }
 
+/* Whatever comes, in whatever order: in the end all is as it should be. */
+static void test_changed_all_the_time(void)
+{
+    g_autoptr(GRand) rand = NULL;
+    g_autoptr(Vm) vm = NULL;
+    guint32 seed = g_test_rand_int();
+    int tids[3];
+
+    if (!host_has("yes")) {
+        return;
+    }
+    g_test_message("seed %u", seed);
+    rand = g_rand_new_with_seed(seed);
+    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
+    vm_wait_up(vm, 2);
+    vm_send(vm, 's');
+    tids[0] = vcpu_tid(vm, 0);
+    tids[1] = vcpu_tid(vm, 1);
+    tids[2] = holder_tid(vm);
+    for (int round = 0; round < 40; round++) {
+        int tid = tids[g_rand_int_range(rand, 0, 3)];
+
+        if (g_rand_boolean(rand)) {
+            clear(tid);
+        } else {
+            give(tid);
+        }
+        if (round % 8 == 7) {
+            vm_do(vm, round & 8 ? "cont" : "stop", NULL);
+        }
+    }
+    vm_do(vm, "cont", NULL);
+    sched_wait_looks(vm, 2);
+    wait_state(vm, 0, "ours");
+    wait_state(vm, 1, "ours");
+    assert_all_ours(vm, 2);
+    g_assert_cmphex(vcpu_cookie(vm, 0), ==, vcpu_cookie(vm, 1));
+    g_assert_cmpint(trust_int(vm, "gated"), ==, 0);
+    vm_wait_all_move(vm, 2);
+}
+
 /* A copy cannot be seen; that nothing prevents it is told. */
 static void test_copied(void)
 {
@@ -554,10 +595,11 @@ static void keep_others_off(Vm *vm)
 
 /*
  * CPUs that the two vCPUs of a VM, both spinning on @cpus, used on average over
- * some looks; @ret_least: the smaller of their two shares.
+ * some looks.  @ret_least: the smaller of their two shares; @ret_forced_ns: for
+ * how long siblings had to be idle for them.
  */
 static double cpus_used(const char *cpus, const char *cookies,
-                        double *ret_least)
+                        double *ret_least, gint64 *ret_forced_ns)
 {
     g_autofree char *object = g_strdup_printf(",placement=llc,cpus=%s", cpus);
     g_autoptr(Vm) vm = lab_vm_start(TWO_VCPUS, object, cookies);
@@ -580,6 +622,8 @@ static double cpus_used(const char *cpus, const char *cookies,
         share[i] = (run_ns(vcpu_tid(vm, i)) - ns[i]) / 1e3 / us;
     }
     thread_set_mask(getpid(), host.online);
+    *ret_forced_ns = sched_vcpu_int(vm, 0, "forced-idle-ns") +
+                     sched_vcpu_int(vm, 1, "forced-idle-ns");
     g_test_message("CPUs %s, %s: %.2f + %.2f", cpus, cookies, share[0],
                    share[1]);
     *ret_least = MIN(share[0], share[1]);
@@ -591,23 +635,27 @@ static double cpus_used(const char *cpus, const char *cookies,
                   "-object llcsched-group,id=b,vcpus=1,cookie=blue"
 
 /*
- * On an idle machine they are 2, 1 and 2 CPUs.  But all CPUs of a lab host share
- * those of this one, so they are compared with each other.
+ * On an idle machine they are 2, 1 and 2 CPUs.  But all CPUs of a lab host
+ * share those of this one, so they are compared with each other.
  */
 static void test_shares_of_a_core(void)
 {
     const char *core = host.cores[host.n_cores - 1];
     double same, different, spread, least;
+    gint64 forced_ns;
 
     if (!host_has("yes")) {
         return;
     }
-    same = cpus_used(core, SAME, &least);
-    different = cpus_used(core, DIFFERENT, &least);
+    lab_write("/proc/sys/kernel/sched_schedstats", "1");
+    same = cpus_used(core, SAME, &least, &forced_ns);
+    different = cpus_used(core, DIFFERENT, &least, &forced_ns);
+    g_assert_cmpint(forced_ns, >, 0);
     g_assert_cmpfloat(least, >, different * 0.25);
     g_assert_cmpfloat(same, >, different * 1.4);
     /* as many cores as cookies: none has to wait */
-    spread = cpus_used(host.llcs[host.n_llcs - 1], DIFFERENT, &least);
+    spread = cpus_used(host.llcs[host.n_llcs - 1], DIFFERENT, &least,
+                       &forced_ns);
     g_assert_cmpfloat(spread, >, different * 1.4);
 }
 
@@ -664,6 +712,7 @@ int main(int argc, char **argv)
     g_test_add_func("/trust/first-vcpu-goes", test_first_goes);
     g_test_add_func("/trust/changed-vcpu-is-mended", test_vcpu_changed);
     g_test_add_func("/trust/changed-holder-is-mended", test_holder_changed);
+    g_test_add_func("/trust/changed-all-the-time", test_changed_all_the_time);
     g_test_add_func("/trust/copies-are-possible-and-told", test_copied);
     g_test_add_func("/trust/foreign-before-start-is-respected",
                     test_foreign_before_start);

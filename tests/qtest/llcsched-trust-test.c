@@ -300,6 +300,67 @@ static void test_sched_ext(void)
     qtest_quit(qts);
 }
 
+/* What isolation is said to be, in every combination; NULL: refused. */
+static const struct Truth {
+    const char *name, *kernel, *smt, *sched_ext;
+    const char *strict, *best_effort;   /* mode, isolation, state of vCPU 0 */
+} truths[] = {
+    { "support-smt", "", "1", NULL,
+      "kernel host ours", "kernel host ours" },
+    { "support-no-smt", NO_SMT, "0", NULL,
+      "not-needed host not-needed", "not-needed host not-needed" },
+    { "no-support-smt", NULL, "1", NULL, NULL, "none none failed" },
+    { "no-support-no-smt", NULL, "0", NULL,
+      "not-needed host not-needed", "not-needed host not-needed" },
+    { "no-support-siblings-seen", NULL, NULL, NULL, NULL, "none none failed" },
+    { "sched-ext-smt", "", "1", "enabled", NULL, "none none failed" },
+    { "sched-ext-no-smt", NO_SMT, "0", "enabled",
+      "not-needed host not-needed", "not-needed host not-needed" },
+    { "denied-smt", "errno get 1\n", "1", NULL, NULL, "none none failed" },
+    { "denied-no-smt", "errno get 1\n", "0", NULL,
+      "not-needed host not-needed", "not-needed host not-needed" },
+    { "foreign", "inherited 77\n", "1", NULL,
+      "kernel host foreign", "kernel host foreign" },
+};
+
+static void assert_truth(const LlcschedTree *tree, const char *trust_json,
+                         const char *expected)
+{
+    QTestState *qts = start_without_object(TWO_VCPUS);
+    QDict *reply = qtest_qmp(qts, "{ 'execute': 'object-add', 'arguments': {"
+                             " 'qom-type': 'llcsched', 'id': 'sched0',"
+                             " 'x-sysfs-root': %s, 'cookie': 'blue',"
+                             " 'trust': %s } }", tree->path, trust_json);
+
+    if (!expected) {
+        assert_error(reply, "the cookie cannot isolate");
+    } else {
+        g_auto(GStrv) word = g_strsplit(expected, " ", 3);
+
+        assert_success(reply);
+        wait_states(qts, 2, word[2]);
+        assert_trust(qts, word[0], word[1]);
+        g_assert_cmpint(trust_int(qts, "gated"), ==, 0);
+    }
+    qtest_quit(qts);
+}
+
+static void test_truth(const void *data)
+{
+    const struct Truth *truth = data;
+    g_autoptr(LlcschedTree) tree = host_new(truth->kernel);
+
+    if (truth->smt) {
+        tree_put(tree, TREE_CPUS "/smt/active", "%s\n", truth->smt);
+    }
+    if (truth->sched_ext) {
+        tree_put(tree, "sys/kernel/sched_ext/state", "%s\n",
+                 truth->sched_ext);
+    }
+    assert_truth(tree, "strict", truth->strict);
+    assert_truth(tree, "best-effort", truth->best_effort);
+}
+
 /* --- Cookies --- */
 
 static void test_one_cookie(void)
@@ -468,6 +529,50 @@ static void test_gate_passes_what_must(void)
     run_command(qts, "cont");
     wait_state(qts, 1, "failed", true);
     object_del(qts);
+    qtest_quit(qts);
+}
+
+/* Nobody had a cookie when the VM started, so nobody looked. */
+static void test_late_cookie_is_watched(void)
+{
+    g_autoptr(LlcschedTree) tree = host_new("");
+    QTestState *qts = start(tree, ROOM_TO_PLUG, ",dynamic=off");
+
+    assert_success(group_add(qts, "g", "'vcpus': [1], 'cookie': 'red'"));
+    plug(qts, 0, 1);
+    wait_for_vcpus(qts, 2);
+    wait_state(qts, 1, "ours", false);
+    change_cookie(qts, tree, 1, 0, "errno share-from 1\n");
+    look(qts);
+    wait_state(qts, 1, "failed", true);
+    kernel_does(tree, "");
+    look(qts);
+    wait_state(qts, 1, "ours", false);
+    qtest_quit(qts);
+}
+
+/* What it ran since the last look is told: it may have been all untagged. */
+static void test_untagged_time_is_told(void)
+{
+    g_autoptr(LlcschedTree) tree = host_new("");
+    QTestState *qts = start(tree, "-smp 1", ",cookie=blue,x-vcpu-usage=50");
+    QDict *info;
+
+    wait_states(qts, 1, "ours");
+    look(qts);
+    look(qts);
+    info = query(qts);
+    g_assert_cmpint(qdict_get_int(nth(info, "vcpus", 0), "untagged-run-ns"),
+                    ==, 0);
+    qobject_unref(info);
+    change_cookie(qts, tree, 0, 0, "");
+    look(qts);
+    wait_states(qts, 1, "ours");
+    look(qts);
+    info = query(qts);
+    g_assert_cmpint(qdict_get_int(nth(info, "vcpus", 0), "untagged-run-ns"),
+                    ==, SECOND / 2);
+    qobject_unref(info);
     qtest_quit(qts);
 }
 
@@ -664,6 +769,8 @@ static const TestCase tests[] = {
       test_change_that_stays_best_effort },
     { "change/kept-out-but-stop-reset-delete-pass",
       test_gate_passes_what_must },
+    { "change/of-a-late-cookie-is-seen", test_late_cookie_is_watched },
+    { "change/time-without-it-is-told", test_untagged_time_is_told },
     { "foreign/before-the-start-is-respected", test_foreign_before_start },
     { "foreign/from-birth-is-respected", test_foreign_from_birth },
     { "foreign/that-goes-makes-room-for-ours", test_foreign_that_goes },
@@ -689,6 +796,8 @@ int main(int argc, char **argv)
     add_data_tests("llcsched-trust/start/best-effort-runs", refusals,
                    ARRAY_SIZE(refusals), sizeof(refusals[0]),
                    test_best_effort_runs);
+    add_data_tests("llcsched-trust/isolation-is-true", truths,
+                   ARRAY_SIZE(truths), sizeof(truths[0]), test_truth);
     add_data_tests("llcsched-trust/change/is-mended", changes,
                    ARRAY_SIZE(changes), sizeof(changes[0]),
                    test_change_is_mended);

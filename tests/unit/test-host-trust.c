@@ -66,6 +66,40 @@ static void test_sched_ext(void)
     host_tree_free(dir);
 }
 
+static const struct {
+    const char *name, *text;
+    bool good;
+    uint64_t ns;
+} forced_idle[] = {
+    { "counted", "\ncore_forceidle_sum                            :"
+                 "          1234.056789\nnr_switches : 3\n", true, 1234056789 },
+    { "none-yet", "\ncore_forceidle_sum : 0.000000\n", true, 0 },
+    { "not-counted", "\nse.exec_start : 5.000001\n", false, 0 },
+    { "no-number", "\ncore_forceidle_sum : much\n", false, 0 },
+    { "no-fraction", "\ncore_forceidle_sum : 12\n", false, 0 },
+    { "short-fraction", "\ncore_forceidle_sum : 12.5\n", false, 0 },
+    { "too-large", "\ncore_forceidle_sum : 99999999999999999999.000000\n",
+      false, 0 },
+    { "no-colon", "\ncore_forceidle_sum 12.000000\n", false, 0 },
+};
+
+static void test_forced_idle(void)
+{
+    char *dir = host_tree_new();
+    uint64_t ns = 7;
+
+    g_assert_false(host_trust_forced_idle(dir, 42, &ns));
+    for (size_t i = 0; i < G_N_ELEMENTS(forced_idle); i++) {
+        ns = 7;
+        g_test_message("%s", forced_idle[i].name);
+        put(dir, "/proc/self/task/42/sched", forced_idle[i].text);
+        g_assert_true(host_trust_forced_idle(dir, 42, &ns) ==
+                      forced_idle[i].good);
+        g_assert_cmpuint(ns, ==, forced_idle[i].good ? forced_idle[i].ns : 7);
+    }
+    host_tree_free(dir);
+}
+
 static void test_peers(void)
 {
     static const struct {
@@ -119,6 +153,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/host-trust/smt-is-on-off-or-not-known", test_smt);
     g_test_add_func("/host-trust/sched-ext-only-if-surely", test_sched_ext);
+    g_test_add_func("/host-trust/forced-idle-where-it-is-counted",
+                    test_forced_idle);
     g_test_add_func("/host-trust/what-separates-peers", test_peers);
     g_test_add_func("/host-trust/nothing-there-separates-nobody",
                     test_nothing_there);

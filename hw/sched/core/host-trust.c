@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -44,6 +45,35 @@ bool host_trust_sched_ext(const char *root)
 
     return text && (g_str_equal(text, "enabled") ||
                     g_str_equal(text, "enabling"));
+}
+
+/* "core_forceidle_sum   :   12.345678": milliseconds, and the ns of one. */
+static bool host_trust_parse_ms(const char *text, uint64_t *ret_ns)
+{
+    uint64_t ms;
+    char *end;
+
+    text = strchr(text, ':');
+    if (!text) {
+        return false;
+    }
+    errno = 0;
+    ms = g_ascii_strtoull(text + 1, &end, 10);
+    if (errno || end == text + 1 || *end != '.' || ms > UINT64_MAX / 2000000 ||
+        strspn(end + 1, "0123456789") != 6) {
+        return false;
+    }
+    *ret_ns = ms * 1000000 + g_ascii_strtoull(end + 1, NULL, 10);
+    return true;
+}
+
+bool host_trust_forced_idle(const char *root, int tid, uint64_t *ret_ns)
+{
+    g_autofree char *path = g_strdup_printf("/proc/self/task/%d/sched", tid);
+    g_autofree char *text = host_trust_read(root, path);
+    const char *line = text ? strstr(text, "\ncore_forceidle_sum ") : NULL;
+
+    return line && host_trust_parse_ms(line, ret_ns);
 }
 
 /* libvirt's profiles have a UUID in their name; others are shared by VMs. */

@@ -10,6 +10,7 @@
 #define HW_SCHED_HOST_TRUST_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef enum HostSmt {
     HOST_SMT_UNKNOWN,   /* no such file, or hidden from us */
@@ -26,6 +27,13 @@ HostSmt host_trust_smt(const char *root);
  * read is taken for "no".
  */
 bool host_trust_sched_ext(const char *root);
+
+/*
+ * For how long siblings of @tid, a thread of the caller's process, had to be
+ * idle because of its cookie.  False where the kernel does not count it
+ * (CONFIG_SCHED_DEBUG and the sysctl kernel.sched_schedstats make it).
+ */
+bool host_trust_forced_idle(const char *root, int tid, uint64_t *ret_ns);
 
 /*
  * What keeps other processes from copying or clearing the cookies of ours.

@@ -1,0 +1,125 @@
+/*
+ * LLC-aware vCPU scheduler: what is told of cookies
+ *
+ * Copyright (c) 2026 The llcsched authors
+ *
+ * SPDX-License-Identifier: GPL-2.0-or-later
+ */
+
+#include "qemu/osdep.h"
+#include "qapi/qapi-events-llcsched.h"
+#include "hw/sched/vcpu-gate.h"
+#include "llcsched-internal.h"
+
+/* Lock held. */
+static void llcsched_trust_status(const Llcsched *s,
+                                  LlcschedTrustStatus *status)
+{
+    g_autoptr(GPtrArray) holders = llcsched_trust_holders(s);
+    const LlcschedVcpu *vcpu;
+    int unneeded = 0;
+
+    *status = (LlcschedTrustStatus) {
+        .cookies = holders->len, .changes = s->trust.changes };
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        LlcschedCookieState state = vcpu->trust.state;
+
+        status->gated += vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
+        if (llcsched_trust_wanted(vcpu)) {
+            status->with_cookie++;
+            status->isolated += llcsched_trust_proven(state);
+            unneeded += state == LLCSCHED_COOKIE_STATE_NOT_NEEDED;
+        }
+    }
+    status->isolation = LLCSCHED_ISOLATION_NONE;
+    status->mode = LLCSCHED_TRUST_MODE_NONE;
+    if (status->with_cookie && status->isolated == status->with_cookie) {
+        status->isolation = LLCSCHED_ISOLATION_HOST;
+        status->mode = unneeded ? LLCSCHED_TRUST_MODE_NOT_NEEDED
+                                : LLCSCHED_TRUST_MODE_KERNEL;
+    }
+}
+
+/* For people; the caller frees it.  Lock held. */
+static char *llcsched_trust_explain(const Llcsched *s,
+                                    const LlcschedTrustStatus *status)
+{
+    int missing = status->with_cookie - status->isolated;
+
+    if (!status->cookies) {
+        return g_strdup("there is no cookie");
+    }
+    if (!status->with_cookie) {
+        return g_strdup("no vCPU has a cookie");
+    }
+    if (missing) {
+        return g_strdup_printf("%d of %d vCPUs with a cookie %s not isolated"
+                               "%s%s", missing, status->with_cookie,
+                               missing == 1 ? "is" : "are",
+                               s->trust.has_fault ? ": " : "",
+                               s->trust.has_fault ? core_cookie_explain(
+                                   s->trust.fault.verdict) : "");
+    }
+    return g_strdup(status->mode == LLCSCHED_TRUST_MODE_NOT_NEEDED
+                    ? core_cookie_explain(CORE_COOKIE_NOT_NEEDED)
+                    : "every cookie was read back from the kernel");
+}
+
+void llcsched_trust_tell(Llcsched *s)
+{
+    g_autofree char *explanation = NULL;
+    LlcschedTrustStatus now;
+
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        const LlcschedTrustStatus *told = &s->trust.told;
+
+        llcsched_trust_status(s, &now);
+        if (now.isolation == told->isolation && now.gated == told->gated &&
+            now.changes == told->changes) {
+            return;
+        }
+        s->trust.told = now;
+        explanation = llcsched_trust_explain(s, &now);
+    }
+    qapi_event_send_llcsched_trust(s->id, now.isolation, now.gated,
+                                   now.changes, explanation);
+}
+
+QEMU_BUILD_BUG_ON((int)LLCSCHED_PEER_ISOLATION_UID != HOST_PEERS_UID);
+QEMU_BUILD_BUG_ON((int)LLCSCHED_PEER_ISOLATION_LSM != HOST_PEERS_LSM);
+
+void llcsched_trust_fill_vcpu(LlcschedVcpuInfo *info, const LlcschedVcpu *vcpu)
+{
+    const LlcschedVcpuTrust *trust = &vcpu->trust;
+
+    info->cookie_state = trust->state;
+    info->cookie_hash = trust->hash
+                        ? g_strdup_printf("0x%" PRIx64, trust->hash) : NULL;
+    info->cookie_gated = vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
+    info->untagged_run_ns = trust->untagged_ns;
+    info->has_forced_idle_ns = trust->has_forced_idle;
+    info->forced_idle_ns = trust->forced_idle_ns;
+}
+
+LlcschedTrustInfo *llcsched_trust_info(const Llcsched *s)
+{
+    LlcschedTrustInfo *info = g_new0(LlcschedTrustInfo, 1);
+    LlcschedTrustStatus status;
+
+    llcsched_trust_status(s, &status);
+    info->trust = s->config.trust;
+    info->backend = s->config.trust_backend;
+    info->mode = status.mode;
+    info->isolation = status.isolation;
+    info->explanation = llcsched_trust_explain(s, &status);
+    info->peer_isolation = (LlcschedPeerIsolation)s->trust.peers;
+    info->cookies = status.cookies;
+    info->gated = status.gated;
+    info->changes = status.changes;
+    if (s->trust.has_fault) {
+        info->has_q_errno = true;
+        info->q_errno = -s->trust.fault.err;
+        info->error = g_strdup(core_cookie_explain(s->trust.fault.verdict));
+    }
+    return info;
+}
