@@ -386,18 +386,21 @@ static void place_guest_core(Narrow *n, const GuestCore *guest_core)
     }
 }
 
+static bool is_narrowed(const VcpuPlan *plan)
+{
+    return plan->reason != PLACEMENT_ABSENT &&
+           plan->reason != PLACEMENT_FOREIGN &&
+           plan->reason != PLACEMENT_GUARDED;
+}
+
 /* Whether @was, narrow, is within what the plan now gives the vCPU. */
 static bool still_holds(const Plan *plan, const VcpuPlan *was, int v)
 {
     const VcpuPlan *now = &plan->vcpus[v];
 
-    if (was->reason == PLACEMENT_ABSENT || was->reason == PLACEMENT_FOREIGN ||
-        now->reason == PLACEMENT_ABSENT || now->reason == PLACEMENT_FOREIGN) {
+    if (!is_narrowed(was) || !is_narrowed(now)) {
         return was->reason == now->reason &&
                host_cpuset_equal(&was->mask, &now->mask);
-    }
-    if (was->reason == PLACEMENT_GUARDED || now->reason == PLACEMENT_GUARDED) {
-        return was->reason == now->reason;
     }
     return was->host_core >= 0 && host_cpuset_subset(&was->mask, &now->mask);
 }
