@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hw/sched/bandwidth.h"
+#include "hw/sched/core-cookie.h"
 #include "hw/sched/guest-topology.h"
 #include "xml.h"
 
@@ -17,6 +18,7 @@ typedef enum Kind {
     KIND_NUMBER,    /* from @min to @max, of @unit */
     KIND_LIST,      /* of numbers below @max */
     KIND_ID,
+    KIND_COOKIE,
 } Kind;
 
 /* A property of llcsched, or with @of_group of llcsched-group. */
@@ -33,6 +35,9 @@ typedef struct Property {
 static const char *const widths[] = { "off", "llc", "core", "cpu", NULL };
 static const char *const switches[] = { "on", "off", NULL };
 static const char *const preferences[] = { "auto", "cache", "capacity", NULL };
+static const char *const emulators[] = { "off", "near", "other", NULL };
+static const char *const trusts[] = { "strict", "best-effort", NULL };
+static const char *const backends[] = { "auto", "kernel", NULL };
 
 /* The ranges are those of qapi/llcsched.json. */
 static const Property properties[] = {
@@ -54,6 +59,18 @@ static const Property properties[] = {
     { "prefer", "prefer", false, KIND_WORD, preferences,
       .help = "auto (default), cache or capacity where unequal",
       .argument = "WHAT" },
+    { "emulator-threads", "emulator", false, KIND_WORD, emulators,
+      .help = "Where other threads run: off, near (default), other",
+      .argument = "WHERE" },
+    { "cookie", "cookie", false, KIND_COOKIE,
+      .help = "Share no core with vCPUs of other cookies",
+      .argument = "TEXT" },
+    { "trust", "trust", false, KIND_WORD, trusts,
+      .help = "If that cannot be: strict (default), best-effort",
+      .argument = "HOW" },
+    { "trust-backend", "trust-backend", false, KIND_WORD, backends,
+      .help = "Who sees to it: auto (default), kernel",
+      .argument = "WHO" },
     { "steal-time", "steal-time", false, KIND_WORD, switches,
       .help = "Show throttled time as steal: on (default), off",
       .argument = "on|off" },
@@ -164,6 +181,22 @@ static int check_number(const ToolCommand *command, const Property *property,
                             (int)property->min, (int)property->max);
 }
 
+/* A comma is written twice.  A cookie is a secret of sorts: in no message. */
+static int append_cookie(const ToolCommand *command, const Property *property,
+                         const char *value, GString *text)
+{
+    g_auto(GStrv) parts = g_strsplit(value, ",", 0);
+    g_autofree char *doubled = g_strjoinv(",,", parts);
+
+    if (!core_cookie_name_valid(value)) {
+        return tool_usage_error(command, "--%s: give 1 to %d printable ASCII "
+                                "characters", property->option,
+                                CORE_COOKIE_NAME_MAX);
+    }
+    g_string_append_printf(text, ",%s=%s", property->name, doubled);
+    return TOOL_OK;
+}
+
 static int append_value(const ToolCommand *command, const Property *property,
                         const char *value, GString *text)
 {
@@ -172,6 +205,8 @@ static int append_value(const ToolCommand *command, const Property *property,
     switch (property->kind) {
     case KIND_LIST:
         return append_list(command, property, value, text);
+    case KIND_COOKIE:
+        return append_cookie(command, property, value, text);
     case KIND_WORD:
         status = check_word(command, property, value);
         break;

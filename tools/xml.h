@@ -12,7 +12,7 @@
 #include "tool.h"
 
 /* An upper limit of the number of properties, checked at compile time. */
-#define XML_PROPERTIES_MAX 16
+#define XML_PROPERTIES_MAX 24
 
 /* The texts given, in the order of the table; NULL: not given. */
 typedef struct XmlProperties {

@@ -33,7 +33,9 @@ SANDBOX = ('on,obsolete=deny,elevateprivileges=deny,spawn=deny,'
 DENY = '-sandbox', 'on,resourcecontrol=deny'
 ALL = ['--placement', 'core', '--dynamic', 'off', '--interval', '500',
        '--cpus', '0-7,16', '--guard-util', '30', '--guard-tasks', '40',
-       '--prefer', 'cache', '--steal-time', 'off', '--quota', '5000',
+       '--prefer', 'cache', '--emulator-threads', 'other', '--cookie',
+       'a,<"&\'>', '--trust', 'best-effort', '--trust-backend', 'auto',
+       '--steal-time', 'off', '--quota', '5000',
        '--period', '20000', '--burst', '1000', '--vcpus', '0-1,3',
        '--allow-affinity', '--emulator', '/opt/a&b/qemu']
 
@@ -82,7 +84,8 @@ def test_every_option_arrives(_folder):
     assert values(text) == [
         '-object', 'llcsched,id=llcsched0,placement=core,dynamic=off,'
         'interval=500,cpus=0-7,cpus=16,guard-util=30,guard-tasks=40,'
-        'prefer=cache,steal-time=off',
+        'prefer=cache,emulator=other,cookie=a,,<"&\'>,trust=best-effort,'
+        'trust-backend=auto,steal-time=off',
         '-object', 'llcsched-group,id=llcsched0-limit,quota-us=5000,'
         'period-us=20000,burst-us=1000,vcpus=0-1,vcpus=3',
         '-sandbox', SANDBOX]
@@ -361,6 +364,9 @@ def test_bad_values_are_refused(_folder):
             ('--period', '999', ['period-us', '1000 ']),
             ('--burst', '5', ['burst-us', 'needs a quota']),
             ('--vcpus', '4096', ['0-3,8']),
+            ('--trust', 'no', ['strict, best-effort']),
+            ('--trust-backend', 'x', ['auto, kernel']),
+            ('--emulator-threads', 'on', ['off, near, other']),
             ('--parent', '0a', ["'0a'"]),
             ('--id', 'a,b', ["'a,b'"]),
             ('--id', '', ["''"]),
@@ -371,6 +377,11 @@ def test_bad_values_are_refused(_folder):
             ('--connect', 'x', ['--domain']),
             ('--host', '/x', ['--advise'])):
         refused([option, *words], PLAIN, option, value, status=2)
+    for cookie in ('', 'secret' * 11, 'secret\t'):
+        done = tool.run('xml', '--cookie', cookie, input=PLAIN)
+        assert done.returncode == 2 and not done.stdout
+        assert '1 to 64 printable' in done.stderr
+        assert 'secret' not in done.stderr
     refused(['vCPU 8', '0 to 7'], PLAIN, '--vcpus', '7-8')
     refused(["'x'", '4096'], PLAIN.replace('>8</vcpu', '>x</vcpu'), '--quota',
             '5000')
@@ -384,26 +395,55 @@ def test_bad_values_are_refused(_folder):
     refused(['--remove', '--advise'], PLAIN, '--remove', '--advise', status=2)
 
 
-def members(struct):
-    """Those of a struct in qapi/llcsched.json that are not for tests."""
+def schema(kind, name):
+    """The data of a definition in qapi/llcsched.json."""
     with open(os.path.join(source, 'qapi/llcsched.json'),
-              encoding='ascii') as schema:
-        found = re.search(r"'struct': '%s',\s+'data': \{(.*?)\},?\s+'if'" %
-                          struct, schema.read(), re.S)
-    return [name for name in re.findall(r"'\*([a-z-]+)':", found.group(1))
-            if not name.startswith('x-')]
+              encoding='ascii') as text:
+        return re.search(r"'%s': '%s',\s+'data': [{[](.*?)[]}],?\s+'if'" %
+                         (kind, name), text.read(), re.S).group(1)
+
+
+def members(struct):
+    """Names and types, but for those that are for tests."""
+    return {name: kind for name, kind in
+            re.findall(r"'\*([a-z-]+)': *(.*)", schema('struct', struct))
+            if not name.startswith('x-')}
+
+
+def words_of(kind):
+    """What an option of a type takes if that is words, else None."""
+    found = re.match(r"'(\w+)'", kind)
+    if not found or found.group(1)[0].islower():
+        return {'on', 'off'} if kind.startswith("'bool'") else None
+    return set(re.findall(r"'([a-z-]+)'", schema('enum', found.group(1))))
 
 
 def test_every_property_of_the_objects_is_an_option(_folder):
     text = tool.ok('xml', '--help')
-    names = members('LlcschedProperties') + members('LlcschedGroupProperties')
-    assert len(names) >= 12, names
-    # Rows that are to come with what is not in QEMU's objects yet
-    later = {'cookie', 'trust', 'trust-backend', 'slice-us', 'weight',
-             'emulator'}
-    for name in set(names) - later:
-        option = '--' + name.removesuffix('-us')
+    properties = members('LlcschedProperties') | \
+        members('LlcschedGroupProperties')
+    assert len(properties) >= 12, properties
+    for name, kind in properties.items():
+        # The name of that one is taken by what libvirt calls so.
+        option = '--' + {'emulator': 'emulator-threads'}.get(
+            name, name.removesuffix('-us'))
         assert re.search(rf'^  {option}=', text, re.M), option
+        if words_of(kind):
+            done = tool.run('xml', option, '', input=PLAIN)
+            words = done.stderr.rpartition(' one of ')[2].strip().split(', ')
+            assert set(words) == words_of(kind), f'{option}: {done.stderr}'
+
+
+def test_qemu_accepts_what_is_written(_folder):
+    at = ALL.index('--cpus')
+    done = add(PLAIN, *ALL[:at], *ALL[at + 2:])
+    run = subprocess.run([our_qemu(), '-M', 'q35', '-smp', '8,sockets=8',
+                          '-accel', 'tcg,thread=multi', '-S', '-display',
+                          'none', '-monitor', 'stdio', *values(done)],
+                         input='info llcsched\nquit\n', text=True,
+                         capture_output=True, check=False, timeout=120)
+    assert run.returncode == 0, run
+    assert 'group llcsched0-limit: vCPU 0-1,3, 5000/20000 us' in run.stdout, run
 
 
 def fake_virsh(folder, script):
