@@ -157,6 +157,16 @@ static void test_excess_of_overrun(void)
     g_assert_cmpfloat(usage_excess(points, 3, 0.5), ==, 0);
 }
 
+/* Idle time before is no credit. */
+static void test_excess_after_rest(void)
+{
+    const UsagePoint points[] = {
+        { 0, 100 }, { 20, 100 }, { 30, 110 }, { 50, 110 },
+    };
+
+    g_assert_cmpfloat(usage_excess(points, 4, 0.5), ==, 5);
+}
+
 /* --- Samples --- */
 
 typedef struct Written {
@@ -220,6 +230,8 @@ int main(int argc, char **argv)
                     test_excess_of_steps);
     g_test_add_func("/bench-usage/excess-is-the-overrun",
                     test_excess_of_overrun);
+    g_test_add_func("/bench-usage/excess-counts-from-the-last-rest",
+                    test_excess_after_rest);
     g_test_add("/bench-samples/csv-has-points-in-any-locale", Written, NULL,
                set_up, test_csv, tear_down);
     g_test_add("/bench-samples/values-by-row-side-and-metric", Written, NULL,
