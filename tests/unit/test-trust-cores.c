@@ -306,6 +306,22 @@ static void test_fast_cores_are_shared_out(void)
     }
 }
 
+/* One core that is as fast as four: the other cookie gets most slow ones. */
+static void test_cores_count_by_capacity(void)
+{
+    HostTopology *host = fake_host_new(1, 1, 1, 8, 1, 0);
+    g_autoptr(Case) c = NULL;
+    int with_fast, n;
+
+    fake_host_make_hybrid(host, 1, 256);
+    c = case_new(host, "2", "12");
+    refine(c);
+    with_fast = !host_cpuset_has(&c->f->plan->vcpus[0].mask, 0);
+    n = host_cpuset_count(&c->f->plan->vcpus[with_fast].mask);
+    g_assert_cmpint(n, >=, 2);
+    g_assert_cmpint(n, <=, 3);
+}
+
 /* Demand that wavers moves nobody; demand that doubles does. */
 static void test_wavering_demand_moves_nobody(void)
 {
@@ -593,6 +609,8 @@ int main(int argc, char **argv)
                     test_foreign_everywhere);
     g_test_add_func("/trust-cores/fast-cores-are-shared-out",
                     test_fast_cores_are_shared_out);
+    g_test_add_func("/trust-cores/cores-count-by-capacity",
+                    test_cores_count_by_capacity);
     g_test_add_func("/trust-cores/demand-that-wavers-moves-nobody",
                     test_wavering_demand_moves_nobody);
     g_test_add_func("/trust-cores/properties", test_properties);

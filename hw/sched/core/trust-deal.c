@@ -1,15 +1,14 @@
 /*
  * Cores for cookies: who gets which
  *
- * What was is kept while it is right.  Else each cookie gets one core first,
- * then the rest is dealt out in proportion to demand, core by core.
+ * Each cookie gets one core first, then the rest is dealt out in proportion to
+ * demand, core by core: those that it had, so long as that makes sense.
  *
  * Copyright (c) 2026 The llcsched authors
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
-#include <string.h>
 #include "trust-refine.h"
 
 /*
@@ -179,9 +178,7 @@ static void give_elsewhere(TrustRefine *r)
 
 /* --- the rest --- */
 
-/*
- * Claims without a core go first; then those of most demand for what they
- * have.  As in D'Hondt's method, the core to come is counted. */
+/* Claims without a core go first; then those of most demand per capacity. */
 static double hunger(const TrustClaim *claim)
 {
     double demand = MAX(claim->demand, 1);
@@ -192,7 +189,7 @@ static double hunger(const TrustClaim *claim)
     if (claim->n_cores < claim->n_before) {
         demand = demand * STICKY_PERCENT / 100;
     }
-    return demand / (claim->capacity + claim->capacity / claim->n_cores);
+    return demand / claim->capacity;
 }
 
 static void deal_rest(TrustRefine *r)
@@ -293,94 +290,12 @@ static void share_cores(TrustRefine *r)
     }
 }
 
-/* --- what was --- */
-
-/* Whether a core of @b would do more for @a, even with what habit is worth. */
-static bool owes(const TrustRefine *r, const TrustClaim *b,
-                 const TrustClaim *a)
-{
-    HostCpuSet common = b->cores;
-    int core;
-
-    host_cpuset_and(&common, &a->allowed);
-    core = host_cpuset_next(&common, 0);
-    return core >= 0 && b->n_cores > 1 && a->tenant != b->tenant &&
-           (double)MAX(a->demand, 1) /
-           (a->capacity + r->in->host->cores[core].capacity) >
-           (double)MAX(b->demand, 1) * STICKY_PERCENT / 100 / b->capacity;
-}
-
-static bool is_balanced(const TrustRefine *r)
-{
-    int a, b;
-
-    for (a = 0; a < r->n_claims; a++) {
-        const TrustClaim *claim = &r->claims[a];
-
-        if (!host_cpuset_subset(&claim->cores, &claim->allowed) &&
-            best_core(r, claim, &claim->allowed) >= 0) {
-            return false;
-        }
-        for (b = 0; b < r->n_claims; b++) {
-            if (owes(r, &r->claims[b], claim)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool take_previous(TrustRefine *r)
-{
-    int i;
-
-    for (i = 0; i < r->n_claims; i++) {
-        TrustClaim *claim = &r->claims[i];
-
-        if (host_cpuset_empty(&claim->before) ||
-            !host_cpuset_subset(&claim->before, &r->usable)) {
-            return false;
-        }
-        HOST_CPUSET_FOREACH(core, &claim->before) {
-            if (!trust_core_is_free(r, core, claim->tenant) &&
-                r->owner[core] != claim->tenant) {
-                return false;
-            }
-            give(r, claim, core);
-        }
-    }
-    return true;
-}
-
-/* The cores of the previous plan, if all are still disjoint and in balance. */
-static bool keep_previous(TrustRefine *r)
-{
-    int i;
-
-    if (take_previous(r) && is_balanced(r)) {
-        return true;
-    }
-    for (i = 0; i < r->in->host->n_cores; i++) {
-        r->owner[i] = TRUST_NOBODY;
-    }
-    for (i = 0; i < r->n_tenants; i++) {
-        r->tenants[i].n_cores = 0;
-    }
-    for (i = 0; i < r->n_claims; i++) {
-        memset(&r->claims[i].cores, 0, sizeof(HostCpuSet));
-        r->claims[i].n_cores = r->claims[i].capacity = 0;
-    }
-    return false;
-}
-
 /* Give each claim its cores, or leave its masks to the kernel. */
 void trust_deal(TrustRefine *r)
 {
-    if (!keep_previous(r)) {
-        trust_match(r);
-        give_matched(r);
-        give_elsewhere(r);
-    }
+    trust_match(r);
+    give_matched(r);
+    give_elsewhere(r);
     deal_rest(r);
     join_claims(r);
     share_cores(r);

@@ -80,8 +80,8 @@ typedef struct TrustPlan {
  *
  *  - cookies are disjoint whenever there is a core for each;
  *  - within the LLCs of the plan if that can be, else on the nearest others;
- *  - cores in proportion to demand; as before until a core is worth a quarter
- *    more to another claim;
+ *  - cores in proportion to demand, as before until a core is worth about a
+ *    quarter more to another cookie;
  *  - more cookies than cores: each core has one, those of most demand first;
  *    each of the others joins where the least demand is.  With @kernel, the
  *    wide masks of these stay as planned: the kernel keeps them apart, and
