@@ -322,28 +322,65 @@ static void test_cores_count_by_capacity(void)
     g_assert_cmpint(n, <=, 3);
 }
 
-/* Demand that wavers moves nobody; demand that doubles does. */
-static void test_wavering_demand_moves_nobody(void)
+/* Refine anew from what was, which is returned. */
+static Plan *refine_again(Case *c)
 {
-    g_autoptr(Case) c = case_new(fake_host_new(1, 1, 1, 8, 1, 0), "4", "1122");
-    g_autoptr(Plan) first = NULL;
+    Plan *first = g_steal_pointer(&c->f->plan);
+
+    c->f->in.previous = first;
+    refine(c);
+    c->f->in.previous = NULL;
+    return first;
+}
+
+static void set_demand(Case *c, unsigned of_second)
+{
     int v;
 
-    refine(c);
-    first = g_steal_pointer(&c->f->plan);
-    c->f->in.previous = first;
     for (v = 0; v < 4; v++) {
-        fixture_set_demand(c->f, v, v < 2 ? 1000 : 850);
+        fixture_set_demand(c->f, v, v < 2 ? 1000 : of_second);
     }
+}
+
+/* Demand that wavers moves nobody; demand that falls to a third does. */
+static void test_wavering_demand_moves_nobody(void)
+{
+    g_autoptr(Case) c = case_new(fake_host_new(1, 1, 1, 16, 1, 0), "4", "1122");
+    g_autoptr(Plan) first = NULL;
+    g_autoptr(Plan) second = NULL;
+
     refine(c);
+    set_demand(c, 850);
+    first = refine_again(c);
     g_assert_true(placement_plan_same_masks(first, c->f->plan));
-    for (v = 0; v < 4; v++) {
-        fixture_set_demand(c->f, v, v < 2 ? 1000 : 300);
-    }
-    refine(c);
-    g_assert_cmpint(host_cpuset_count(&c->f->plan->vcpus[0].mask), ==, 6);
-    g_assert_true(host_cpuset_subset(&first->vcpus[0].mask,
+    set_demand(c, 300);
+    second = refine_again(c);
+    g_assert_cmpint(host_cpuset_count(&c->f->plan->vcpus[0].mask), >=, 11);
+    g_assert_true(host_cpuset_subset(&second->vcpus[0].mask,
                                      &c->f->plan->vcpus[0].mask));
+}
+
+/* Two that met on a core part when their cookie gets another one. */
+static void test_pairs_part_when_a_core_comes_free(void)
+{
+    g_autoptr(Case) c = case_new(fake_host_new(1, 1, 1, 3, 2, 0), "4", "1122");
+    g_autoptr(Plan) first = NULL;
+    const VcpuPlan *p;
+    int alone, v;
+
+    c->f->in.width = PLACEMENT_WIDTH_CORE;
+    refine(c);
+    p = c->f->plan->vcpus;
+    alone = p[0].host_core == p[1].host_core ? 2 : 0;
+    g_assert_cmpint(p[2 - alone].host_core, ==, p[3 - alone].host_core);
+    c->f->guest->vcpus[alone].present = false;
+    first = refine_again(c);
+    p = c->f->plan->vcpus;
+    for (v = 0; v < 4; v++) {
+        if (v != alone) {
+            g_assert_cmpint(p[v].host_core, !=, p[(v ^ 1)].host_core);
+        }
+    }
 }
 
 /* --- properties --- */
@@ -485,14 +522,9 @@ static void check_stable(Case *c)
     int moves, most = some_guarded(c->f->plan) ? 2 : 0;
 
     for (moves = 0; moves <= most; moves++) {
-        g_autoptr(Plan) first = g_steal_pointer(&c->f->plan);
-        bool same;
+        g_autoptr(Plan) first = refine_again(c);
 
-        c->f->in.previous = first;
-        refine(c);
-        same = placement_plan_same_masks(first, c->f->plan);
-        c->f->in.previous = NULL;
-        if (same) {
+        if (placement_plan_same_masks(first, c->f->plan)) {
             return;
         }
     }
@@ -613,6 +645,8 @@ int main(int argc, char **argv)
                     test_cores_count_by_capacity);
     g_test_add_func("/trust-cores/demand-that-wavers-moves-nobody",
                     test_wavering_demand_moves_nobody);
+    g_test_add_func("/trust-cores/pairs-part-when-a-core-comes-free",
+                    test_pairs_part_when_a_core_comes_free);
     g_test_add_func("/trust-cores/properties", test_properties);
     return g_test_run();
 }
