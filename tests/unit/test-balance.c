@@ -255,7 +255,8 @@ static void test_a_switch_needs_20_percent(void)
     g_autoptr(Bench) b = bench_new(2, 4, "4");
 
     b->f->in.guard_util = b->f->in.guard_tasks = 100;
-    b->run = 870;
+    b->run = 600;
+    b->wait = 270;
     bench_start(b, 0);
     bench_set_others(b, 0, 700);
     bench_set_others(b, 1, 450); /* 870 + 450 is 84 % of 870 + 700 */

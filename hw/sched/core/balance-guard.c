@@ -189,18 +189,6 @@ static double share_lost_anywhere(const Balance *balance)
     return mean > ROOMY_PERMILLE ? 1000 * (mean - ROOMY_PERMILLE) / mean : 0;
 }
 
-/* What we lose here, per mille of our time. */
-static double share_lost(const Balance *balance)
-{
-    double share = 0;
-
-    if (balance->waits_known && balance->run_wait > 0) {
-        share = 1000 * balance->wait / balance->run_wait;
-    }
-    /* A sibling that is shared does not show as waiting. */
-    return MAX(share, balance_set_loss(balance, balance->running, false));
-}
-
 /*
  * Sum up the time that our vCPUs lose beyond BALANCE_LOSS_PERMILLE (a CUSUM
  * test): a heavy loss makes us leave in seconds, a slight one in minutes, a
@@ -217,7 +205,8 @@ void balance_count_loss(Balance *balance, int64_t now_ns)
         balance->lost_ns = 0;
         return;
     }
-    share = MAX(share_lost(balance) - share_lost_anywhere(balance), 0) *
+    share = MAX(balance_loss_here(balance) - share_lost_anywhere(balance),
+                0) *
             MIN(1, balance->run_wait / LOST_DEMAND_FULL);
     balance->lost_ns += (share - BALANCE_LOSS_PERMILLE) / 1000 * window;
     balance->lost_ns = MAX(balance->lost_ns, 0);

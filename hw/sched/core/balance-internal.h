@@ -77,6 +77,9 @@ struct Balance {
     BalanceStats stats;
 };
 
+/* balance-setup.c */
+int64_t balance_first_cooldown_ns(const Balance *balance);
+
 /* balance-load.c */
 BalanceSets *balance_sets_new(const Balance *balance, const Plan *plan);
 void balance_sets_free(BalanceSets *sets);
@@ -88,6 +91,7 @@ double balance_set_load(const Balance *balance, const BalanceSets *sets,
                         bool high);
 double balance_set_loss(const Balance *balance, const BalanceSets *sets,
                         bool high);
+double balance_loss_here(const Balance *balance);
 double balance_mean_load(const Balance *balance);
 double balance_part_wanted(const Balance *balance, const BalanceSets *sets);
 double balance_spread(const Balance *balance, const BalanceSets *sets);

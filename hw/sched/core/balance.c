@@ -7,6 +7,7 @@
  */
 
 #include "balance-internal.h"
+#include "hw/sched/placement-seed.h"
 
 #define HOUR_NS (3600 * 1000000000ll)
 
@@ -17,136 +18,11 @@
 #define GATHER_CHANCE (1.0 / 8)
 #define ESCAPE_CHANCE (1.0 / 6)
 
-Balance *balance_new(uint32_t seed, int64_t interval_ns)
-{
-    Balance *balance = g_new0(Balance, 1);
-
-    balance->seed = seed;
-    balance_set_interval(balance, interval_ns);
-    balance->stats.reason = BALANCE_NO_PLAN;
-    return balance;
-}
-
-static void free_host(Balance *balance)
-{
-    host_topology_unref(balance->host);
-    g_free(balance->llcs);
-    g_free(balance->guards);
-    g_free(balance->limits);
-    g_free(balance->closed);
-    host_load_free(balance->load);
-    balance_sets_free(g_steal_pointer(&balance->running));
-    balance_sets_free(g_steal_pointer(&balance->before));
-}
-
-static void free_guest(Balance *balance)
-{
-    g_free(balance->core_of);
-    g_free(balance->group_of);
-    g_free(balance->demand);
-    g_free(balance->group_step);
-}
-
-void balance_free(Balance *balance)
-{
-    if (balance) {
-        free_host(balance);
-        free_guest(balance);
-        g_free(balance);
-    }
-}
-
-static int64_t first_cooldown_ns(const Balance *balance)
-{
-    return MAX(BALANCE_COOLDOWN_LOOKS * balance->interval_ns,
-               BALANCE_COOLDOWN_MIN_NS);
-}
-
-void balance_set_interval(Balance *balance, int64_t interval_ns)
-{
-    g_assert(interval_ns > 0);
-    balance->interval_ns = interval_ns;
-    balance->stats.cooldown_ns = MAX(balance->stats.cooldown_ns,
-                                     first_cooldown_ns(balance));
-}
-
-static void configure_host(Balance *balance, HostTopology *host)
-{
-    int n = MAX(host->n_llcs, 1);
-
-    host_topology_ref(host);
-    free_host(balance);
-    balance->host = host;
-    balance->llcs = g_new0(BalanceLlc, n);
-    balance->guards = g_new0(BalanceGuard, n);
-    balance->limits = g_new0(PlacementGuard, n);
-    balance->closed = g_new0(bool, n);
-    balance->load = host_load_new_idle(host);
-}
-
-static void configure_guest(Balance *balance, const GuestTopology *guest)
-{
-    int v, n = MAX(guest->n_vcpus, 1);
-
-    free_guest(balance);
-    balance->n_vcpus = guest->n_vcpus;
-    balance->n_groups = guest->n_llcs;
-    balance->n_guest_cores = guest->n_cores;
-    balance->core_of = g_new0(int, n);
-    balance->group_of = g_new0(int, n);
-    balance->demand = g_new0(unsigned, n);
-    balance->group_step = g_new0(int, MAX(guest->n_llcs, 1));
-    for (v = 0; v < guest->n_vcpus; v++) {
-        balance->core_of[v] = guest->vcpus[v].core;
-        balance->group_of[v] = guest->vcpus[v].llc;
-    }
-}
-
-static void count_candidates(Balance *balance)
-{
-    g_autofree bool *core_seen = g_new0(bool, MAX(balance->host->n_cores, 1));
-    int l;
-
-    for (l = 0; l < balance->host->n_llcs; l++) {
-        balance->llcs[l].cpus = balance->llcs[l].cores = 0;
-    }
-    HOST_CPUSET_FOREACH(cpu, &balance->candidates) {
-        const HostCpu *c = &balance->host->cpus[cpu];
-
-        balance->llcs[c->llc].cpus++;
-        balance->llcs[c->llc].cores += !core_seen[c->core];
-        core_seen[c->core] = true;
-    }
-    balance->n_candidates = host_cpuset_count(&balance->candidates);
-}
-
-void balance_configure(Balance *balance, const PlacementInput *in)
-{
-    if (!balance->host || !host_topology_equal(balance->host, in->host)) {
-        configure_host(balance, (HostTopology *)in->host);
-    }
-    balance_sets_free(g_steal_pointer(&balance->running));
-    balance_sets_free(g_steal_pointer(&balance->before));
-    configure_guest(balance, in->guest);
-    balance->candidates = *in->candidates;
-    count_candidates(balance);
-    placement_guards(in, balance->limits);
-}
-
-/* Small, full avalanche; after Wellons' hash prospector, as in placement. */
-static uint32_t mix(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    return x ^ x >> 16;
-}
-
 static void draw(Balance *balance)
 {
     balance->turn = 0;
-    balance->turn_at = mix(balance->seed ^ mix(++balance->draws)) /
+    balance->turn_at = placement_mix(balance->seed ^
+                                     placement_mix(++balance->draws)) /
                        (double)G_MAXUINT32;
 }
 
@@ -315,7 +191,8 @@ static bool cooled_down(const Balance *balance, bool escape, int64_t now_ns)
     int64_t until = balance->stats.cooldown_until_ns;
 
     if (escape) {
-        until -= balance->stats.cooldown_ns - first_cooldown_ns(balance);
+        until -= balance->stats.cooldown_ns -
+                 balance_first_cooldown_ns(balance);
     }
     return now_ns >= until;
 }
@@ -427,7 +304,7 @@ static BalanceVerdict move(Balance *balance, BalanceSets *sets,
         stats->undone++;
         stats->cooldown_ns = MIN(stats->cooldown_ns * 2, HOUR_NS);
     } else if (now_ns - stats->last_move_ns >= HOUR_NS) {
-        stats->cooldown_ns = first_cooldown_ns(balance);
+        stats->cooldown_ns = balance_first_cooldown_ns(balance);
     }
     stats->moves[kind]++;
     stats->last_move = kind;
@@ -451,7 +328,7 @@ static bool is_less_loaded(const Balance *balance, const BalanceSets *sets)
 static bool loses_less(const Balance *balance, const BalanceSets *sets)
 {
     return balance_set_loss(balance, sets, true) + BALANCE_LOSS_PERMILLE <=
-           balance_set_loss(balance, balance->running, false);
+           balance_loss_here(balance);
 }
 
 static bool escapes_loss(const Balance *balance)
@@ -495,8 +372,7 @@ static BalanceVerdict judge_gather(Balance *balance, BalanceSets *sets,
         return keep_until_changed(balance, BALANCE_IDLE);
     }
     if (balance_set_loss(balance, sets, true) >=
-        balance_set_loss(balance, balance->running, false) +
-        BALANCE_LOSS_PERMILLE) {
+        balance_loss_here(balance) + BALANCE_LOSS_PERMILLE) {
         return keep_until_changed(balance, BALANCE_FULL);
     }
     if (!balance_turn(balance, GATHER_CHANCE)) {
@@ -574,75 +450,4 @@ BalanceVerdict balance_judge(Balance *balance, const Plan *candidate,
         balance_sets_free(sets);
     }
     return verdict;
-}
-
-const HostLoad *balance_load(const Balance *balance)
-{
-    return balance->load;
-}
-
-const bool *balance_closed(const Balance *balance)
-{
-    return balance->closed;
-}
-
-const BalanceGuard *balance_guards(const Balance *balance)
-{
-    return balance->guards;
-}
-
-void balance_note_mask(Balance *balance, const Plan *plan, int vcpu,
-                       const HostCpuSet *mask, uint64_t run_ns)
-{
-    int all = host_cpuset_count(mask);
-    int inside = host_cpuset_count_and(mask, &plan->vcpus[vcpu].mask);
-
-    if (all > 0) {
-        balance->stats.misaligned_ns += run_ns * (double)(all - inside) / all;
-    }
-}
-
-const BalanceStats *balance_stats(const Balance *balance)
-{
-    return &balance->stats;
-}
-
-const char *balance_reason_name(BalanceReason reason)
-{
-    static const char *const names[] = {
-        [BALANCE_NO_PLAN] = "no-plan", [BALANCE_UNKNOWN] = "unknown",
-        [BALANCE_IDLE] = "idle", [BALANCE_SETTLED] = "settled",
-        [BALANCE_COOLDOWN] = "cooldown", [BALANCE_RATE] = "rate",
-        [BALANCE_SAME] = "same", [BALANCE_GAIN] = "gain",
-        [BALANCE_EQUAL] = "equal", [BALANCE_FULL] = "full",
-        [BALANCE_TURN] = "turn",
-    };
-
-    G_STATIC_ASSERT(G_N_ELEMENTS(names) == BALANCE_REASON_MAX);
-    g_assert(reason < BALANCE_REASON_MAX);
-    return names[reason];
-}
-
-const char *balance_move_name(BalanceMove kind)
-{
-    static const char *const names[] = {
-        [BALANCE_MOVE_TOLD] = "told", [BALANCE_MOVE_ESCAPE] = "escape",
-        [BALANCE_MOVE_GATHER] = "gather", [BALANCE_MOVE_SWITCH] = "switch",
-    };
-
-    G_STATIC_ASSERT(G_N_ELEMENTS(names) == BALANCE_MOVE_MAX);
-    g_assert(kind < BALANCE_MOVE_MAX);
-    return names[kind];
-}
-
-const char *balance_cause_name(BalanceCause cause)
-{
-    static const char *const names[] = {
-        [BALANCE_CAUSE_NONE] = "open", [BALANCE_CAUSE_UTIL] = "util",
-        [BALANCE_CAUSE_TASKS] = "tasks", [BALANCE_CAUSE_WAIT] = "wait",
-    };
-
-    G_STATIC_ASSERT(G_N_ELEMENTS(names) == BALANCE_CAUSE_MAX);
-    g_assert(cause < BALANCE_CAUSE_MAX);
-    return names[cause];
 }

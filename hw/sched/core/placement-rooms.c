@@ -8,17 +8,8 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
+#include "hw/sched/placement-seed.h"
 #include "placement-internal.h"
-
-/* A mixing step with full avalanche, after Wellons' hash prospector. */
-static uint32_t mix(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    return x ^ x >> 16;
-}
 
 /*
  * What a vCPU asks for, per mille of a CPU.  With one CPU or core per vCPU the
@@ -210,6 +201,7 @@ void placement_guards(const PlacementInput *in, PlacementGuard *ret_guards)
 void placement_rooms_init(PlacementCtx *ctx)
 {
     const HostTopology *host = ctx->in->host;
+    uint32_t seed = ctx->in->seed;
     int l;
 
     ctx->n_rooms = host->n_llcs;
@@ -223,8 +215,8 @@ void placement_rooms_init(PlacementCtx *ctx)
 
         room->node = node_is_known(host, node) ? node : 0;
         /* The node decides first, so that ties do not scatter over nodes. */
-        room->hash = (mix(ctx->in->seed + room->node) & 0xffff) << 16 |
-                     (mix(ctx->in->seed ^ mix(l + 1)) & 0xffff);
+        room->hash = placement_mix(seed + room->node) << 16 |
+                     (placement_mix(seed ^ placement_mix(l + 1)) & 0xffff);
         ctx->plan->llcs[l].candidate_cpus = room->cpus;
         ctx->plan->llcs[l].candidate_cores = room->cores;
     }

@@ -18,3 +18,13 @@ uint32_t placement_seed(const uint8_t uuid[16])
     }
     return hash;
 }
+
+/* After Wellons' hash prospector. */
+uint32_t placement_mix(uint32_t x)
+{
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}

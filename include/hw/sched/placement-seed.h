@@ -17,4 +17,7 @@
  */
 uint32_t placement_seed(const uint8_t uuid[16]);
 
+/* A mixing step with full avalanche: any bit of @x changes half of all. */
+uint32_t placement_mix(uint32_t x);
+
 #endif
