@@ -270,11 +270,29 @@ void llcsched_trust_forget(LlcschedVcpu *vcpu)
 
 /* --- A look --- */
 
-/* Would settling it help?  Without kernel support only SMT off would. */
-static bool llcsched_trust_worth_settling(const LlcschedVcpu *vcpu)
+/*
+ * The cookie is not proven: the vCPU leaves the guest, unless it is known to
+ * run without proof.  True if settling it could help: without kernel support
+ * only SMT off would, or it has to be told of.
+ */
+static bool llcsched_trust_distrust(LlcschedVcpu *vcpu,
+                                    LlcschedCookieState before)
 {
-    return vcpu->trust.state != LLCSCHED_COOKIE_STATE_FAILED ||
-           vcpu->trust.fault.verdict != CORE_COOKIE_UNSUPPORTED;
+    LlcschedVcpuTrust *trust = &vcpu->trust;
+    bool strict = llcsched_trust_strict(vcpu->sched);
+
+    if (before == LLCSCHED_COOKIE_STATE_OURS &&
+        trust->holder == llcsched_trust_wanted(vcpu)) {
+        vcpu->sched->trust.changes++;
+        trace_llcsched_cookie_changed(vcpu->index, vcpu->thread.id,
+                                      trust->hash);
+    }
+    if (strict || llcsched_trust_proven(before)) {
+        vcpu_gate_close(vcpu->cpu, VCPU_GATE_TRUST);
+    }
+    return trust->state != LLCSCHED_COOKIE_STATE_FAILED ||
+           trust->fault.verdict != CORE_COOKIE_UNSUPPORTED ||
+           (!strict && vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST));
 }
 
 /* Lock held, thread alive. */
@@ -282,7 +300,7 @@ static void llcsched_trust_see(LlcschedVcpu *vcpu)
 {
     LlcschedVcpuTrust *trust = &vcpu->trust;
     LlcschedCookieState before = trust->state;
-    bool closed = vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
+    bool settle;
 
     trust->state = llcsched_trust_judge(vcpu, vcpu->thread.id);
     if (trust->state == LLCSCHED_COOKIE_STATE_FAILED &&
@@ -295,27 +313,11 @@ static void llcsched_trust_see(LlcschedVcpu *vcpu)
         host_trust_forced_idle("", vcpu->thread.id, &trust->forced_idle_ns);
     if (llcsched_trust_proven(trust->state) ||
         trust->state == LLCSCHED_COOKIE_STATE_NONE) {
-        if (!closed) {
-            return;
-        }
+        settle = vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
     } else {
-        if (before == LLCSCHED_COOKIE_STATE_OURS &&
-            trust->holder == llcsched_trust_wanted(vcpu)) {
-            vcpu->sched->trust.changes++;
-            trace_llcsched_cookie_changed(vcpu->index, vcpu->thread.id,
-                                          trust->hash);
-        }
-        if (!closed && (llcsched_trust_strict(vcpu->sched) ||
-                        llcsched_trust_proven(before))) {
-            vcpu_gate_close(vcpu->cpu, VCPU_GATE_TRUST);
-            closed = true;
-        }
-        if (!llcsched_trust_worth_settling(vcpu) &&
-            (llcsched_trust_strict(vcpu->sched) || !closed)) {
-            return;
-        }
+        settle = llcsched_trust_distrust(vcpu, before);
     }
-    if (!trust->queued) {
+    if (settle && !trust->queued) {
         trust->queued = true;
         async_run_on_cpu(vcpu->cpu, llcsched_trust_settle_work,
                          RUN_ON_CPU_HOST_PTR(vcpu));

@@ -29,16 +29,21 @@
 
 static LabHost host;
 
-/* Tests that need cookies to work; false, and skipped, where they do not. */
-static bool host_has(const char *core_scheduling)
-{
-    const char *declared = g_getenv("LAB_CORE_SCHEDULING");
+/* A test, and the core scheduling that a host must have for it. */
+typedef struct TrustTest {
+    const char *name, *core_scheduling;
+    void (*test)(void);
+} TrustTest;
 
-    if (g_strcmp0(declared, core_scheduling) == 0) {
-        return true;
+static void run(gconstpointer data)
+{
+    const TrustTest *test = data;
+
+    if (g_strcmp0(g_getenv("LAB_CORE_SCHEDULING"), test->core_scheduling)) {
+        g_test_skip("this host has other core scheduling");
+        return;
     }
-    g_test_skip("this host has other core scheduling");
-    return false;
+    test->test();
 }
 
 /* --- What the kernel says --- */
@@ -193,15 +198,19 @@ static void clear(int tid)
 
 /* --- Cookies --- */
 
+static Vm *start_blue(void)
+{
+    Vm *vm = lab_vm_start(TWO_VCPUS, BLUE, "");
+
+    vm_wait_up(vm, 2);
+    return vm;
+}
+
 /* At -S nothing has run yet. */
 static void test_before_they_run(void)
 {
-    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) vm = lab_vm_start(FOUR_VCPUS, BLUE, "-S");
 
-    if (!host_has("yes")) {
-        return;
-    }
-    vm = lab_vm_start(FOUR_VCPUS, BLUE, "-S");
     for (int i = 0; i < 4; i++) {
         wait_state(vm, i, "ours");
         g_assert_cmphex(vcpu_cookie(vm, i), ==, vcpu_cookie(vm, 0));
@@ -217,16 +226,9 @@ static void test_before_they_run(void)
 /* The same word in two VMs is not the same cookie. */
 static void test_two_vms(void)
 {
-    g_autoptr(Vm) one = NULL;
-    g_autoptr(Vm) other = NULL;
+    g_autoptr(Vm) one = start_blue();
+    g_autoptr(Vm) other = start_blue();
 
-    if (!host_has("yes")) {
-        return;
-    }
-    one = lab_vm_start(TWO_VCPUS, BLUE, "");
-    other = lab_vm_start(TWO_VCPUS, BLUE, "");
-    vm_wait_up(one, 2);
-    vm_wait_up(other, 2);
     assert_all_ours(one, 2);
     assert_all_ours(other, 2);
     g_assert_cmphex(vcpu_cookie(one, 0), ==, vcpu_cookie(one, 1));
@@ -236,14 +238,11 @@ static void test_two_vms(void)
 
 static void test_groups(void)
 {
-    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) vm = lab_vm_start(
+        FOUR_VCPUS, BLUE,
+        "-object llcsched-group,id=a,vcpus=0-1,cookie=red "
+        "-object llcsched-group,id=b,vcpus=2,cookie=green");
 
-    if (!host_has("yes")) {
-        return;
-    }
-    vm = lab_vm_start(FOUR_VCPUS, BLUE,
-                      "-object llcsched-group,id=a,vcpus=0-1,cookie=red "
-                      "-object llcsched-group,id=b,vcpus=2,cookie=green");
     vm_wait_up(vm, 4);
     assert_all_ours(vm, 4);
     g_assert_cmphex(vcpu_cookie(vm, 0), ==, vcpu_cookie(vm, 1));
@@ -287,14 +286,11 @@ static void unplug(Vm *vm, int socket)
 /* The thread that came first is no more; who comes next joins all the same. */
 static void test_first_goes(void)
 {
-    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) vm = lab_vm_start(
+        ROOM_TO_PLUG, "",
+        "-object llcsched-group,id=g,vcpus=1-3,cookie=red");
     guint64 cookie;
 
-    if (!host_has("yes")) {
-        return;
-    }
-    vm = lab_vm_start(ROOM_TO_PLUG, "",
-                      "-object llcsched-group,id=g,vcpus=1-3,cookie=red");
     vm_wait_up(vm, 1);
     plug(vm, 1);
     vm_wait_up(vm, 2);
@@ -326,15 +322,10 @@ static void assert_mended(Vm *vm, guint64 cookie)
 /* Within two looks, since one may have been under way. */
 static void test_vcpu_changed(void)
 {
-    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) vm = start_blue();
     g_autoptr(JsonNode) event = NULL;
     guint64 cookie;
 
-    if (!host_has("yes")) {
-        return;
-    }
-    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
-    vm_wait_up(vm, 2);
     vm_send(vm, 's');
     cookie = vcpu_cookie(vm, 1);
     vm_forget_events(vm);
@@ -353,14 +344,9 @@ static void test_vcpu_changed(void)
 /* What the holder was given is not passed on. */
 static void test_holder_changed(void)
 {
-    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) vm = start_blue();
     int holder;
 
-    if (!host_has("yes")) {
-        return;
-    }
-    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
-    vm_wait_up(vm, 2);
     holder = holder_tid(vm);
     for (int round = 0; round < 2; round++) {
         guint64 given;
@@ -390,13 +376,9 @@ static void test_changed_all_the_time(void)
     guint32 seed = g_test_rand_int();
     int tids[3];
 
-    if (!host_has("yes")) {
-        return;
-    }
     g_test_message("seed %u", seed);
     rand = g_rand_new_with_seed(seed);
-    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
-    vm_wait_up(vm, 2);
+    vm = start_blue();
     vm_send(vm, 's');
     tids[0] = vcpu_tid(vm, 0);
     tids[1] = vcpu_tid(vm, 1);
@@ -427,13 +409,8 @@ static void test_changed_all_the_time(void)
 static void test_copied(void)
 {
     g_autofree char *peers = NULL;
-    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) vm = start_blue();
 
-    if (!host_has("yes")) {
-        return;
-    }
-    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
-    vm_wait_up(vm, 2);
     neighbor(PR_SCHED_CORE_SHARE_FROM, false, vcpu_tid(vm, 1));
     peers = trust_text(vm, "peer-isolation");
     g_assert_cmpstr(peers, ==, "none");
@@ -443,13 +420,9 @@ static void test_copied(void)
 /* As libvirt's sched_core does it: between the start of QEMU and cont. */
 static void test_foreign_before_start(void)
 {
-    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) vm = lab_vm_start(TWO_VCPUS, BLUE, "-S");
     guint64 cookies[2];
 
-    if (!host_has("yes")) {
-        return;
-    }
-    vm = lab_vm_start(TWO_VCPUS, BLUE, "-S");
     wait_state(vm, 0, "ours");
     wait_state(vm, 1, "ours");
     for (int i = 0; i < 2; i++) {
@@ -484,23 +457,17 @@ static void set_smt(bool on)
 
 static void test_smt_off_and_on(void)
 {
-    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) vm = start_blue();
     g_autoptr(Vm) late = NULL;
     guint64 cookie;
 
-    if (!host_has("yes")) {
-        return;
-    }
-    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
-    vm_wait_up(vm, 2);
     cookie = vcpu_cookie(vm, 0);
     set_smt(false);
     wait_state(vm, 0, "not-needed");
     wait_state(vm, 1, "not-needed");
     assert_trust(vm, "not-needed", "host");
     /* one that starts now has no cookie yet, and gets it when it counts */
-    late = lab_vm_start(TWO_VCPUS, BLUE, "");
-    vm_wait_up(late, 2);
+    late = start_blue();
     assert_trust(late, "not-needed", "host");
     set_smt(true);
     for (int i = 0; i < 2; i++) {
@@ -519,13 +486,8 @@ static void test_smt_off_and_on(void)
 
 static void test_no_siblings(void)
 {
-    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) vm = start_blue();
 
-    if (!host_has("no-smt")) {
-        return;
-    }
-    vm = lab_vm_start(TWO_VCPUS, BLUE, "");
-    vm_wait_up(vm, 2);
     assert_trust(vm, "not-needed", "host");
 }
 
@@ -539,9 +501,6 @@ static void test_strict_refuses(void)
     g_autofree char *messages = NULL;
     int status;
 
-    if (!host_has("no")) {
-        return;
-    }
     messages = vm_start_refused(&(VmConfig) {
         .args = "-object llcsched,id=sched0,cookie=blue" }, &status);
     g_assert_true(WIFEXITED(status));
@@ -554,12 +513,8 @@ static void test_strict_refuses(void)
 static void test_best_effort(void)
 {
     g_autofree char *error = NULL;
-    g_autoptr(Vm) vm = NULL;
+    g_autoptr(Vm) vm = lab_vm_start(TWO_VCPUS, BLUE ",trust=best-effort", "");
 
-    if (!host_has("no")) {
-        return;
-    }
-    vm = lab_vm_start(TWO_VCPUS, BLUE ",trust=best-effort", "");
     vm_wait_up(vm, 2);
     assert_trust(vm, "none", "none");
     g_assert_cmpint(trust_int(vm, "errno"), ==, EINVAL);
@@ -644,9 +599,6 @@ static void test_shares_of_a_core(void)
     double same, different, spread, least;
     gint64 forced_ns;
 
-    if (!host_has("yes")) {
-        return;
-    }
     lab_write("/proc/sys/kernel/sched_schedstats", "1");
     same = cpus_used(core, SAME, &least, &forced_ns);
     different = cpus_used(core, DIFFERENT, &least, &forced_ns);
@@ -677,9 +629,6 @@ static void test_migration(void)
     g_autoptr(JsonNode) resumed = NULL;
     g_autofree char *uri = NULL;
 
-    if (!host_has("yes")) {
-        return;
-    }
     here = lab_vm_start(TWO_VCPUS, BLUE, "");
     there = lab_vm_start(TWO_VCPUS, BLUE, "-incoming defer");
     vm_wait_up(here, 2);
@@ -700,29 +649,35 @@ static void test_migration(void)
     g_assert_cmpint(trust_int(there, "changes"), ==, 0);
 }
 
+static const TrustTest tests[] = {
+    { "cookies-before-they-run", "yes", test_before_they_run },
+    { "two-vms-two-cookies", "yes", test_two_vms },
+    { "groups-have-their-own", "yes", test_groups },
+    { "first-vcpu-goes", "yes", test_first_goes },
+    { "changed-vcpu-is-mended", "yes", test_vcpu_changed },
+    { "changed-holder-is-mended", "yes", test_holder_changed },
+    { "changed-all-the-time", "yes", test_changed_all_the_time },
+    { "copies-are-possible-and-told", "yes", test_copied },
+    { "foreign-before-start-is-respected", "yes", test_foreign_before_start },
+    { "smt-off-and-on", "yes", test_smt_off_and_on },
+    { "no-siblings-no-need", "no-smt", test_no_siblings },
+    { "strict-refuses-with-remedies", "no", test_strict_refuses },
+    { "best-effort-runs-and-says-so", "no", test_best_effort },
+    { "shares-of-a-core", "yes", test_shares_of_a_core },
+    { "migration", "yes", test_migration },
+};
+
 int main(int argc, char **argv)
 {
     int ret;
 
     lab_vm_test_init(&argc, &argv);
     lab_host_init(&host);
-    g_test_add_func("/trust/cookies-before-they-run", test_before_they_run);
-    g_test_add_func("/trust/two-vms-two-cookies", test_two_vms);
-    g_test_add_func("/trust/groups-have-their-own", test_groups);
-    g_test_add_func("/trust/first-vcpu-goes", test_first_goes);
-    g_test_add_func("/trust/changed-vcpu-is-mended", test_vcpu_changed);
-    g_test_add_func("/trust/changed-holder-is-mended", test_holder_changed);
-    g_test_add_func("/trust/changed-all-the-time", test_changed_all_the_time);
-    g_test_add_func("/trust/copies-are-possible-and-told", test_copied);
-    g_test_add_func("/trust/foreign-before-start-is-respected",
-                    test_foreign_before_start);
-    g_test_add_func("/trust/smt-off-and-on", test_smt_off_and_on);
-    g_test_add_func("/trust/no-siblings-no-need", test_no_siblings);
-    g_test_add_func("/trust/strict-refuses-with-remedies",
-                    test_strict_refuses);
-    g_test_add_func("/trust/best-effort-runs-and-says-so", test_best_effort);
-    g_test_add_func("/trust/shares-of-a-core", test_shares_of_a_core);
-    g_test_add_func("/trust/migration", test_migration);
+    for (size_t i = 0; i < G_N_ELEMENTS(tests); i++) {
+        g_autofree char *path = g_strconcat("/trust/", tests[i].name, NULL);
+
+        g_test_add_data_func(path, &tests[i], run);
+    }
     ret = g_test_run();
     lab_host_clear(&host);
     return ret;

@@ -145,6 +145,32 @@ static void assert_cookies(QTestState *qts, const char *letters)
     qobject_unref(info);
 }
 
+static QTestState *start_two(const LlcschedTree *tree, const char *options,
+                             const char *state)
+{
+    QTestState *qts = start(tree, TWO_VCPUS, options);
+
+    wait_states(qts, 2, state);
+    return qts;
+}
+
+/* The thread of @vcpu loses its cookie, and cannot have it again. */
+static void lose_cookie(QTestState *qts, const LlcschedTree *tree, int vcpu,
+                        bool gated)
+{
+    change_cookie(qts, tree, vcpu, 0, "errno share-from 1\n");
+    look(qts);
+    wait_state(qts, vcpu, "failed", gated);
+}
+
+static void can_have_it_again(QTestState *qts, const LlcschedTree *tree,
+                              int vcpu)
+{
+    kernel_does(tree, "");
+    look(qts);
+    wait_state(qts, vcpu, "ours", false);
+}
+
 /* --- Options --- */
 
 static const struct BadCookie {
@@ -264,10 +290,9 @@ static void test_best_effort_runs(const void *data)
 {
     const struct Refusal *refusal = data;
     g_autoptr(LlcschedTree) tree = host_new(refusal->kernel);
-    QTestState *qts = start(tree, TWO_VCPUS,
-                            ",cookie=blue,trust=best-effort");
+    QTestState *qts = start_two(tree, ",cookie=blue,trust=best-effort",
+                                "failed");
 
-    wait_states(qts, 2, "failed");
     assert_trust(qts, "none", "none");
     g_assert_cmpint(trust_int(qts, "gated"), ==, 0);
     look(qts);
@@ -279,9 +304,8 @@ static void test_best_effort_runs(const void *data)
 static void test_no_siblings(void)
 {
     g_autoptr(LlcschedTree) tree = tree_new(1, 2, 2, 1);
-    QTestState *qts = start(tree, TWO_VCPUS, ",cookie=blue");
+    QTestState *qts = start_two(tree, ",cookie=blue", "not-needed");
 
-    wait_states(qts, 2, "not-needed");
     assert_trust(qts, "not-needed", "host");
     qtest_quit(qts);
 }
@@ -427,9 +451,8 @@ static void test_cookie_goes_with_its_group(void)
 static void test_object_goes(void)
 {
     g_autoptr(LlcschedTree) tree = host_new("");
-    QTestState *qts = start(tree, TWO_VCPUS, ",cookie=blue");
+    QTestState *qts = start_two(tree, ",cookie=blue", "ours");
 
-    wait_states(qts, 2, "ours");
     object_del(qts);
     /* whoever comes next finds no cookie that it would take for foreign */
     assert_success(object_add(qts, tree->path, NULL, NULL));
@@ -457,10 +480,9 @@ static void test_change_is_mended(const void *data)
 {
     const struct Change *change = data;
     g_autoptr(LlcschedTree) tree = host_new("");
-    QTestState *qts = start(tree, TWO_VCPUS, change->options);
+    QTestState *qts = start_two(tree, change->options, "ours");
     QDict *event;
 
-    wait_states(qts, 2, "ours");
     look(qts);
     change_cookie(qts, tree, 1, change->hash, "");
     look(qts);
@@ -478,21 +500,16 @@ static void test_change_is_mended(const void *data)
 static void test_change_that_stays(void)
 {
     g_autoptr(LlcschedTree) tree = host_new("");
-    QTestState *qts = start(tree, TWO_VCPUS, ",cookie=blue");
+    QTestState *qts = start_two(tree, ",cookie=blue", "ours");
 
-    wait_states(qts, 2, "ours");
-    change_cookie(qts, tree, 1, 0, "errno share-from 1\n");
-    look(qts);
-    wait_state(qts, 1, "failed", true);
+    lose_cookie(qts, tree, 1, true);
     wait_state(qts, 0, "ours", false);
     assert_trust(qts, "none", "none");
     assert_trust_error(qts, 1, "seccomp");
     g_assert_cmpint(trust_int(qts, "gated"), ==, 1);
     look(qts);
     wait_state(qts, 1, "failed", true);
-    kernel_does(tree, "");
-    look(qts);
-    wait_state(qts, 1, "ours", false);
+    can_have_it_again(qts, tree, 1);
     assert_trust(qts, "kernel", "host");
     assert_trust_error(qts, 1, "seccomp"); /* the last one, still */
     qtest_quit(qts);
@@ -501,29 +518,21 @@ static void test_change_that_stays(void)
 static void test_change_that_stays_best_effort(void)
 {
     g_autoptr(LlcschedTree) tree = host_new("");
-    QTestState *qts = start(tree, TWO_VCPUS,
-                            ",cookie=blue,trust=best-effort");
+    QTestState *qts = start_two(tree, ",cookie=blue,trust=best-effort",
+                                "ours");
 
-    wait_states(qts, 2, "ours");
-    change_cookie(qts, tree, 1, 0, "errno share-from 1\n");
-    look(qts);
-    wait_state(qts, 1, "failed", false);
+    lose_cookie(qts, tree, 1, false);
     assert_trust(qts, "none", "none");
-    kernel_does(tree, "");
-    look(qts);
-    wait_state(qts, 1, "ours", false);
+    can_have_it_again(qts, tree, 1);
     qtest_quit(qts);
 }
 
 static void test_gate_passes_what_must(void)
 {
     g_autoptr(LlcschedTree) tree = host_new("");
-    QTestState *qts = start(tree, TWO_VCPUS, ",cookie=blue");
+    QTestState *qts = start_two(tree, ",cookie=blue", "ours");
 
-    wait_states(qts, 2, "ours");
-    change_cookie(qts, tree, 1, 0, "errno share-from 1\n");
-    look(qts);
-    wait_state(qts, 1, "failed", true);
+    lose_cookie(qts, tree, 1, true);
     run_command(qts, "stop");
     run_command(qts, "system_reset");
     run_command(qts, "cont");
@@ -542,12 +551,8 @@ static void test_late_cookie_is_watched(void)
     plug(qts, 0, 1);
     wait_for_vcpus(qts, 2);
     wait_state(qts, 1, "ours", false);
-    change_cookie(qts, tree, 1, 0, "errno share-from 1\n");
-    look(qts);
-    wait_state(qts, 1, "failed", true);
-    kernel_does(tree, "");
-    look(qts);
-    wait_state(qts, 1, "ours", false);
+    lose_cookie(qts, tree, 1, true);
+    can_have_it_again(qts, tree, 1);
     qtest_quit(qts);
 }
 
@@ -601,9 +606,8 @@ static void test_foreign_before_start(void)
 static void test_foreign_from_birth(void)
 {
     g_autoptr(LlcschedTree) tree = host_new("inherited 77\n");
-    QTestState *qts = start(tree, TWO_VCPUS, ",cookie=blue");
+    QTestState *qts = start_two(tree, ",cookie=blue", "foreign");
 
-    wait_states(qts, 2, "foreign");
     look(qts);
     wait_states(qts, 2, "foreign");
     assert_cookies(qts, "AA");
@@ -614,9 +618,8 @@ static void test_foreign_from_birth(void)
 static void test_foreign_that_goes(void)
 {
     g_autoptr(LlcschedTree) tree = host_new("inherited 77\n");
-    QTestState *qts = start(tree, TWO_VCPUS, ",cookie=blue");
+    QTestState *qts = start_two(tree, ",cookie=blue", "foreign");
 
-    wait_states(qts, 2, "foreign");
     change_cookie(qts, tree, 1, 0, "");
     look(qts);
     wait_state(qts, 1, "ours", false);
@@ -628,9 +631,8 @@ static void test_foreign_that_goes(void)
 static void test_foreign_for_two(void)
 {
     g_autoptr(LlcschedTree) tree = host_new("inherited 77\n");
-    QTestState *qts = start(tree, TWO_VCPUS, ",cookie=blue");
+    QTestState *qts = start_two(tree, ",cookie=blue", "foreign");
 
-    wait_states(qts, 2, "foreign");
     assert_success(group_add(qts, "g", "'vcpus': [1], 'cookie': 'red'"));
     wait_state(qts, 0, "failed", true);
     wait_state(qts, 1, "failed", true);
@@ -647,9 +649,8 @@ static void test_smt_comes_back(const void *data)
 {
     const struct Change *change = data;
     g_autoptr(LlcschedTree) tree = host_new(NO_SMT);
-    QTestState *qts = start(tree, TWO_VCPUS, change->options);
+    QTestState *qts = start_two(tree, change->options, "not-needed");
 
-    wait_states(qts, 2, "not-needed");
     assert_trust(qts, "not-needed", "host");
     kernel_does(tree, "");
     look(qts);
