@@ -13,6 +13,7 @@
 #include "bench-host.h"
 #include "hw/sched/host-affinity.h"
 #include "hw/sched/host-load.h"
+#include "hw/sched/host-threads.h"
 #include "hw/sched/mask-watch.h"
 #include "hw/sched/placement.h"
 
@@ -21,6 +22,10 @@
 #include <unistd.h>
 
 #define N_THREADS 64
+
+/* IOThreads and the like; with the main thread, what a look finds besides. */
+#define N_OTHERS 16
+#define N_SLEEPERS (N_THREADS + N_OTHERS)
 #define NS_PER_US 1e3
 
 /* A look may take as long as a repeat: many are cheap. */
@@ -37,8 +42,8 @@ typedef struct Sleepers {
     GCond changed;
     bool end;
     int n_tids;
-    int tids[N_THREADS];
-    GThread *threads[N_THREADS];
+    int tids[N_SLEEPERS];       /* the first N_THREADS stand for vCPUs */
+    GThread *threads[N_SLEEPERS];
 } Sleepers;
 
 static void *sleep_until_end(void *opaque)
@@ -59,12 +64,12 @@ static void sleepers_start(Sleepers *sleepers)
 {
     g_mutex_init(&sleepers->lock);
     g_cond_init(&sleepers->changed);
-    for (int i = 0; i < N_THREADS; i++) {
+    for (int i = 0; i < N_SLEEPERS; i++) {
         sleepers->threads[i] = g_thread_new("sleeper", sleep_until_end,
                                             sleepers);
     }
     g_mutex_lock(&sleepers->lock);
-    while (sleepers->n_tids < N_THREADS) {
+    while (sleepers->n_tids < N_SLEEPERS) {
         g_cond_wait(&sleepers->changed, &sleepers->lock);
     }
     g_mutex_unlock(&sleepers->lock);
@@ -76,7 +81,7 @@ static void sleepers_end(Sleepers *sleepers)
     sleepers->end = true;
     g_cond_broadcast(&sleepers->changed);
     g_mutex_unlock(&sleepers->lock);
-    for (int i = 0; i < N_THREADS; i++) {
+    for (int i = 0; i < N_SLEEPERS; i++) {
         g_thread_join(sleepers->threads[i]);
     }
     g_cond_clear(&sleepers->changed);
@@ -91,8 +96,8 @@ typedef struct Look {
     HostCpuSet allowed;
     HostLoadSample *sample;
     uint64_t *run_ns, *wait_ns;
-    MaskWatch watches[N_THREADS];
-    ThreadTimes times[N_THREADS];
+    MaskWatch watches[N_SLEEPERS];
+    ThreadTimes times[N_SLEEPERS];
 } Look;
 
 static void look_init(Look *look, const char *root, const Sleepers *sleepers)
@@ -169,6 +174,20 @@ static void look_threads(void *opaque)
     }
 }
 
+/* The threads of the process are listed, and those that are no vCPUs seen. */
+static void look_others(void *opaque)
+{
+    Look *look = opaque;
+    g_autoptr(GArray) tids = host_threads_list("");
+
+    if (!tids || tids->len < N_SLEEPERS) {
+        bench_fail("the threads of this process cannot be listed");
+    }
+    for (int i = N_THREADS; i < N_SLEEPERS; i++) {
+        look_thread(look, i);
+    }
+}
+
 static void look_rows(void *opaque)
 {
     Look *look = opaque;
@@ -208,6 +227,7 @@ static void look_once(void *opaque)
         bench_fail("a host is not equal to itself");
     }
     look_threads(look);
+    look_others(look);
     look_load(look);
 }
 
@@ -327,6 +347,9 @@ static void look_here(const Bench *bench, const Sleepers *sleepers)
     look_row(bench, &look, "one look at 64 vCPUs", &bound);
     part_row(bench, &look, look_threads,
              "- per thread: its mask and schedstat", "ns", N_THREADS);
+    part_row(bench, &look, look_others,
+             "- listing all threads, and 16 that are no vCPUs", "us",
+             NS_PER_US);
     rows_row(bench, &look, "this machine", 1);
     part_row(bench, &look, look_allowed, "- asking what is allowed", "us",
              NS_PER_US);

@@ -102,6 +102,9 @@ static void llcsched_print_emulator(Monitor *mon,
     g_autoptr(GString) line = g_string_new(NULL);
     int count[LLCSCHED_MASK_STATE__MAX] = { };
 
+    if (!info->threads) {
+        return; /* they cannot be listed */
+    }
     for (LlcschedThreadInfoList *t = info->threads; t; t = t->next) {
         count[t->value->mask_state]++;
     }

@@ -44,6 +44,9 @@ static bool llcsched_other_inherited(Llcsched *s, const HostCpuSet *mask)
 {
     LlcschedVcpu *vcpu;
 
+    if (host_cpuset_subset(&s->view->allowed, mask)) {
+        return false; /* it lacks nothing */
+    }
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
         if (vcpu->thread.state == LLCSCHED_MASK_STATE_OURS &&
             host_cpuset_equal(&vcpu->thread.mask, mask)) {

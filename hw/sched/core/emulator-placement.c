@@ -224,7 +224,7 @@ char *emulator_explain(const EmulatorInput *in, const EmulatorPlan *plan)
     case EMULATOR_BESIDE_VCPUS:
         return g_strdup_printf("beside the vCPUs: %s, CPUs of none", llcs);
     case EMULATOR_LLC_FULL:
-        return g_strdup_printf("no CPU left beside the vCPUs: near them, %s",
+        return g_strdup_printf("vCPUs fill their LLCs: near them, on %s",
                                llcs);
     case EMULATOR_OTHER_LLC:
         return g_strdup_printf("off the vCPUs' LLCs: %s", llcs);
