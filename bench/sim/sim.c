@@ -457,6 +457,18 @@ static void settle_all(Sim *sim)
     }
 }
 
+static void run_until(Sim *sim, int64_t end_ns)
+{
+    while (sim->n_heap && sim->heap[0].when_ns <= end_ns) {
+        SimEvent event = pop(sim);
+
+        sim->now_ns = event.when_ns;
+        handle(sim, &event);
+    }
+    sim->now_ns = end_ns;
+    settle_all(sim);
+}
+
 void sim_run(Sim *sim, const SimPolicy *policy, int64_t warm_ns,
              int64_t end_ns)
 {
@@ -467,14 +479,8 @@ void sim_run(Sim *sim, const SimPolicy *policy, int64_t warm_ns,
     if (policy->start) {
         policy->start(sim, sim->state);
     }
-    while (sim->n_heap && sim->heap[0].when_ns < end_ns) {
-        SimEvent event = pop(sim);
-
-        sim->now_ns = event.when_ns;
-        handle(sim, &event);
-    }
-    sim->now_ns = end_ns;
-    settle_all(sim);
+    run_until(sim, warm_ns); /* so that what ran before is not counted */
+    run_until(sim, end_ns);
     if (policy->state_free) {
         policy->state_free(sim->state);
     }
