@@ -354,6 +354,35 @@ void sched_assert_apart(Vm *vm, const SchedHost *host)
     }
 }
 
+static bool is_in(const GArray *tids, int tid)
+{
+    for (guint i = 0; i < tids->len; i++) {
+        if (g_array_index(tids, int, i) == tid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+GArray *sched_other_threads(Vm *vm)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", vm_pid(vm));
+    GArray *others = g_array_new(FALSE, FALSE, sizeof(int));
+    g_autoptr(GArray) vcpus = vm_vcpu_threads(vm);
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    const char *name;
+
+    g_assert_nonnull(dir);
+    while ((name = g_dir_read_name(dir))) {
+        int tid = atoi(name);
+
+        if (!is_in(vcpus, tid)) {
+            g_array_append_val(others, tid);
+        }
+    }
+    return others;
+}
+
 void sched_assert_real_masks(Vm *vm, int n, const char *cpus)
 {
     for (int i = 0; i < n; i++) {

@@ -88,6 +88,12 @@ void sched_assert_placed(Vm *vm, int n);
 /* Besides, the two vCPUs are on one CPU each, and not the same. */
 void sched_assert_apart(Vm *vm, const SchedHost *host);
 
+/*
+ * Ids of all threads of QEMU but those of vCPUs, as the kernel lists them, for
+ * the caller to unref: GArray of int.
+ */
+GArray *sched_other_threads(Vm *vm);
+
 /* The kernel has @cpus for each of the @n vCPUs. */
 void sched_assert_real_masks(Vm *vm, int n, const char *cpus);
 

@@ -13,8 +13,6 @@
 
 #include "hw/sched/host-cpuset.h"
 
-#include <stdlib.h>
-
 static LabHost host;
 
 /* What all threads but those of vCPUs must fulfill. */
@@ -32,31 +30,16 @@ static bool lists_meet(const char *a, const char *b)
     return host_cpuset_intersects(&left, &right);
 }
 
-static bool is_vcpu(const GArray *vcpus, int tid)
-{
-    for (guint i = 0; i < vcpus->len; i++) {
-        if (g_array_index(vcpus, int, i) == tid) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool all_are_right(Vm *vm, void *opaque)
 {
     const Wanted *wanted = opaque;
-    g_autofree char *path = g_strdup_printf("/proc/%d/task", vm_pid(vm));
-    g_autoptr(GArray) vcpus = vm_vcpu_threads(vm);
-    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
-    const char *name;
+    g_autoptr(GArray) tids = sched_other_threads(vm);
 
-    g_assert_nonnull(dir);
-    while ((name = g_dir_read_name(dir))) {
-        g_autofree char *mask = thread_mask(atoi(name));
+    for (guint i = 0; i < tids->len; i++) {
+        g_autofree char *mask = thread_mask(g_array_index(tids, int, i));
 
-        if (mask && !is_vcpu(vcpus, atoi(name)) &&
-            (!lab_list_within(mask, wanted->within) ||
-             (wanted->off && lists_meet(mask, wanted->off)))) {
+        if (mask && (!lab_list_within(mask, wanted->within) ||
+                     (wanted->off && lists_meet(mask, wanted->off)))) {
             return false;
         }
     }
