@@ -260,6 +260,7 @@ static bool llcsched_group_can_be_deleted(UserCreatable *uc)
 static void llcsched_group_init(Object *obj)
 {
     LLCSCHED_GROUP(obj)->limits.period = LLCSCHED_PERIOD_US_DEFAULT;
+    LLCSCHED_GROUP(obj)->weight = TRUST_WEIGHT_DEFAULT;
 }
 
 static void llcsched_group_finalize(Object *obj)

@@ -29,6 +29,8 @@
 #include "hw/sched/host-trust.h"
 #include "hw/sched/mask-watch.h"
 #include "hw/sched/placement.h"
+#include "hw/sched/trust-turns.h"
+#include "hw/sched/vcpu-blocking.h"
 #include "llcsched-alarm.h"
 
 #define TYPE_LLCSCHED "llcsched"
@@ -48,6 +50,7 @@ typedef struct LlcschedConfig {
     uint32_t interval_ms;
     uint32_t guard_util;        /* percent */
     uint32_t guard_tasks;       /* percent */
+    uint32_t slice_us;
     bool steal_time;
     bool has_cpus;
     HostCpuSet cpus;
@@ -70,6 +73,16 @@ typedef struct LlcschedVcpuTrust {
     bool has_forced_idle;       /* the kernel counts it */
     uint64_t forced_idle_ns;    /* at the last look */
 } LlcschedVcpuTrust;
+
+/* A vCPU whose cookie takes turns.  Guarded by the lock. */
+typedef struct LlcschedVcpuTurn {
+    unsigned cookie;            /* its number, as it takes part now */
+    uint64_t ticket;            /* of the last order to close its gate */
+    bool open_due;              /* in the main loop */
+    bool dry;                   /* its quota's gate was closed when told */
+    bool joining;               /* work to take part anew is on its way */
+    HostCpuSet target;          /* mask that waits to be set; empty: none */
+} LlcschedVcpuTurn;
 
 /*
  * A thread whose mask may be set, and whose that is.  Guarded by the lock.
@@ -117,6 +130,7 @@ typedef struct LlcschedVcpu {
     LlcschedStealState steal_state;
 
     LlcschedVcpuTrust trust;
+    LlcschedVcpuTurn turn;
 
     uint64_t sim_run_ns;        /* qtest: what it would have run ... */
     int64_t sim_when_ns;        /* ... up to here */
@@ -129,6 +143,7 @@ typedef struct LlcschedVcpu {
  */
 typedef struct LlcschedPlanned {
     Plan *plan;
+    TrustPlan *trust;           /* NULL: cookies have no part in it */
     char *summary;
     char **explanations;        /* one per possible vCPU, NULL-terminated */
     EmulatorPlan emulator;      /* of the threads that are not vCPUs */
@@ -171,6 +186,8 @@ typedef struct LlcschedTrustStatus {
 typedef struct LlcschedTrustData {
     char *cookie;               /* only compared; NULL: none */
     LlcschedHolder *holder;     /* of @cookie */
+    GPtrArray *numbered;        /* LlcschedHolder *, each cookie's once seen */
+    bool kernel;                /* it had a cookie for the last that asked */
     HostPeers peers;
     bool smt_off;               /* at the last look: surely no siblings */
     bool sched_ext;
@@ -180,6 +197,16 @@ typedef struct LlcschedTrustData {
     LlcschedTrustStatus told;
     QEMUTimer *timer;
 } LlcschedTrustData;
+
+/* Turns of cookies.  Guarded by the lock. */
+typedef struct LlcschedTurns {
+    bool active;                /* from set-up to take-down */
+    TrustTurns *turns;          /* NULL: trust-backend is another */
+    GPtrArray *vcpus;           /* LlcschedVcpu *, by index; NULL: not there */
+    bool masks_due;             /* some wait until their cores are settled */
+    LlcschedAlarm look_alarm;   /* in the thread: a turn may end */
+    LlcschedAlarm open_alarm;   /* in the main loop: gates are to be opened */
+} LlcschedTurns;
 
 /* The host as it was last read, and what of it may be used. */
 typedef struct LlcschedView {
@@ -240,6 +267,7 @@ struct Llcsched {
     bool throttle_paused;       /* the VM stands: nobody is throttled */
 
     LlcschedTrustData trust;
+    LlcschedTurns turns;
 
     IOThread *thread;           /* NULL: qtest, looks are in the main loop */
     QEMUTimer *timer;
@@ -306,6 +334,9 @@ bool llcsched_take_view(Llcsched *s, LlcschedView *view);
 
 /* The state in one line, for people; the caller frees it.  Lock held. */
 char *llcsched_summary(const Llcsched *s);
+
+/* Set, or give back, masks that had to wait.  Lock held. */
+void llcsched_move_masks(Llcsched *s);
 
 /* Give every mask that is ours back as it was found.  Lock held. */
 void llcsched_restore_masks(Llcsched *s);
@@ -447,6 +478,7 @@ struct LlcschedGroup {
     BandwidthGroup *bandwidth;
     char *cookie;               /* only compared; NULL: none of its own */
     LlcschedHolder *holder;     /* of @cookie */
+    uint32_t weight;            /* of @cookie */
     bool sustained;             /* was told of throttling that goes on */
     int64_t last_throttled_ns;  /* when a period was last throttled */
     QTAILQ_ENTRY(LlcschedGroup) next;
@@ -542,6 +574,65 @@ void llcsched_trust_forget(LlcschedVcpu *vcpu);
 
 /* False if a vCPU that is to be plugged could not be isolated.  BQL held. */
 bool llcsched_trust_admits(Llcsched *s, Error **errp);
+
+/* llcsched-cores.c.  Lock held. */
+
+/* What hw/sched/core knows the vCPU's cookie by. */
+unsigned llcsched_cookie_number(const LlcschedVcpu *vcpu);
+
+/* The most that groups give it. */
+unsigned llcsched_cookie_weight(const Llcsched *s, unsigned cookie);
+
+/* trust_refine(), where cores can be shared; else NULL. */
+TrustPlan *llcsched_cores_refine(const Llcsched *s, const PlacementInput *in,
+                                 Plan *plan);
+
+/* What that did to a vCPU's mask, for the caller to free; NULL: nothing. */
+char *llcsched_cores_explain(const TrustPlan *trust, const Plan *plan,
+                             const HostTopology *host, int vcpu);
+
+/* trust_judge() of the masks as they are; NULL: there is no guest yet. */
+TrustPlan *llcsched_cores_judge(const Llcsched *s);
+
+/* llcsched-turns.c */
+
+/* trust-backend=gate: cookies take turns, and the kernel gives none. */
+bool llcsched_turns_used(const Llcsched *s);
+
+/* Set up and take down; in between, have them decide no more.  BQL held. */
+bool llcsched_turns_init(Llcsched *s, Error **errp);
+void llcsched_turns_stop(Llcsched *s);
+void llcsched_turns_fini(Llcsched *s);
+
+/* The VM stops, or runs.  BQL held, lock not held. */
+void llcsched_turns_pause(Llcsched *s);
+void llcsched_turns_resume(Llcsched *s);
+
+/* In the vCPU's thread, BQL and lock held: it has come to be, or is let go. */
+void llcsched_turns_join(LlcschedVcpu *vcpu);
+void llcsched_turns_forget(LlcschedVcpu *vcpu);
+
+/* Its thread ends.  Lock held; from here on the lock is held. */
+void llcsched_turns_leave(LlcschedVcpu *vcpu);
+
+/* It takes turns with the cookie that it should have. */
+bool llcsched_turns_has(const LlcschedVcpu *vcpu);
+
+/* Read masks back, and see cookies, weights and options that changed. */
+void llcsched_turns_look(Llcsched *s);
+
+/* Gates were closed or opened for quotas. */
+void llcsched_turns_quota(Llcsched *s);
+
+/*
+ * Whether @mask may be set now: cookies that will meet are apart already.  If
+ * not they part now, and llcsched_move_masks() follows.
+ */
+bool llcsched_turns_may_move(LlcschedVcpu *vcpu, const HostCpuSet *mask);
+void llcsched_turns_moved(LlcschedVcpu *vcpu);
+
+/* The numbers of cores mean others now. */
+void llcsched_turns_host_changed(Llcsched *s);
 
 /* llcsched-trust-report.c */
 

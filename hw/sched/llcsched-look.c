@@ -33,6 +33,7 @@ void llcsched_planned_free(LlcschedPlanned *planned)
 {
     if (planned) {
         placement_plan_free(planned->plan);
+        trust_plan_free(planned->trust);
         g_free(planned->summary);
         g_strfreev(planned->explanations);
         g_free(planned->emulator_why);
@@ -121,6 +122,9 @@ bool llcsched_take_view(Llcsched *s, LlcschedView *view)
     }
     s->view = view;
     llcsched_view_free(old);
+    if (!same_host) {
+        llcsched_turns_host_changed(s);
+    }
     return !same;
 }
 
@@ -230,6 +234,22 @@ static void llcsched_plan_emulator(const Llcsched *s, const HostTopology *host,
     planned->emulator_why = emulator_explain(&in, &planned->emulator);
 }
 
+static char *llcsched_explain(const PlacementInput *in,
+                              const LlcschedPlanned *planned, int vcpu)
+{
+    g_autofree char *place = NULL;
+    g_autofree char *cores = NULL;
+
+    if (!in->guest->vcpus[vcpu].present) {
+        return g_strdup("");
+    }
+    place = placement_explain(in, planned->plan, vcpu);
+    cores = llcsched_cores_explain(planned->trust, planned->plan, in->host,
+                                   vcpu);
+    return cores ? g_strdup_printf("%s; %s", place, cores)
+                 : g_steal_pointer(&place);
+}
+
 /* Lock held; @view has candidates. */
 static LlcschedPlanned *llcsched_plan(Llcsched *s, const LlcschedView *view,
                                       const HostLoad *load)
@@ -240,11 +260,10 @@ static LlcschedPlanned *llcsched_plan(Llcsched *s, const LlcschedView *view,
     llcsched_input_init(s, view, load, &input);
     planned->plan = placement_plan(&input.in);
     planned->summary = placement_summary(&input.in, planned->plan);
+    planned->trust = llcsched_cores_refine(s, &input.in, planned->plan);
     planned->explanations = g_new0(char *, s->guest->n_vcpus + 1);
     for (int i = 0; i < s->guest->n_vcpus; i++) {
-        planned->explanations[i] =
-            s->guest->vcpus[i].present
-            ? placement_explain(&input.in, planned->plan, i) : g_strdup("");
+        planned->explanations[i] = llcsched_explain(&input.in, planned, i);
     }
     llcsched_plan_emulator(s, view->host, planned);
     return planned;
@@ -266,7 +285,14 @@ static void llcsched_note_guards(Llcsched *s, int64_t now_ns)
 static bool llcsched_apply_one(Llcsched *s, LlcschedVcpu *vcpu,
                                const VcpuPlan *vplan, bool retry)
 {
-    if (!llcsched_mask_set(s, &vcpu->thread, &vplan->mask, retry)) {
+    bool changed;
+
+    if (!llcsched_turns_may_move(vcpu, &vplan->mask)) {
+        return false;
+    }
+    changed = llcsched_mask_set(s, &vcpu->thread, &vplan->mask, retry);
+    llcsched_turns_moved(vcpu);
+    if (!changed) {
         return false;
     }
     if (vcpu->host_llc >= 0 && vcpu->host_llc != vplan->host_llc) {
@@ -339,11 +365,25 @@ void llcsched_restore_masks(Llcsched *s)
     LlcschedVcpu *vcpu;
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (vcpu->thread.has_found &&
+            !llcsched_turns_may_move(vcpu, &vcpu->thread.found)) {
+            continue;
+        }
         if (llcsched_mask_restore(s, &vcpu->thread)) {
             vcpu->host_llc = -1;
         }
+        llcsched_turns_moved(vcpu);
     }
     llcsched_threads_restore(s);
+}
+
+void llcsched_move_masks(Llcsched *s)
+{
+    if (s->config.placement == LLCSCHED_PLACEMENT_OFF) {
+        llcsched_restore_masks(s);
+    } else if (s->planned) {
+        llcsched_apply(s, false);
+    }
 }
 
 static void llcsched_see_masks(Llcsched *s, bool forgive,
@@ -561,6 +601,7 @@ bool llcsched_look(Llcsched *s, LlcschedWhy why, Error **errp)
     }
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         llcsched_update(s, why, &reading, &news);
+        llcsched_turns_look(s);
         QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
             n++;
         }

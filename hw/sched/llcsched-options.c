@@ -28,6 +28,7 @@ void llcsched_config_default(LlcschedConfig *config)
         .interval_ms = LLCSCHED_INTERVAL_MS_DEFAULT,
         .guard_util = PLACEMENT_GUARD_UTIL_DEFAULT,
         .guard_tasks = PLACEMENT_GUARD_TASKS_DEFAULT,
+        .slice_us = TRUST_SLICE_NS_DEFAULT / SCALE_US,
         .steal_time = true,
     };
 }
@@ -173,6 +174,8 @@ static const LlcschedNumber llcsched_numbers[] = {
       LLCSCHED_INTERVAL_MS_MIN, LLCSCHED_INTERVAL_MS_MAX },
     { "guard-util", "percent", offsetof(LlcschedConfig, guard_util), 1, 100 },
     { "guard-tasks", "percent", offsetof(LlcschedConfig, guard_tasks), 1, 100 },
+    { "slice-us", "us", offsetof(LlcschedConfig, slice_us),
+      TRUST_SLICE_NS_MIN / SCALE_US, TRUST_SLICE_NS_MAX / SCALE_US },
 };
 
 static void llcsched_get_number(Object *obj, Visitor *v, const char *name,

@@ -214,6 +214,7 @@ void llcsched_throttle_look(Llcsched *s)
 
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         llcsched_throttle_turn(s, news);
+        llcsched_turns_quota(s);
     }
     llcsched_tell_sustained(s, news);
 }

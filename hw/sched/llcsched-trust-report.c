@@ -11,33 +11,69 @@
 #include "hw/sched/vcpu-gate.h"
 #include "llcsched-internal.h"
 
+/*
+ * What masks alone do.  Without a second cookie they keep nobody off, and
+ * trust=strict does without them.  Lock held.
+ */
+static bool llcsched_trust_disjoint(const Llcsched *s)
+{
+    g_autoptr(TrustPlan) judged = NULL;
+
+    if (s->config.trust == LLCSCHED_TRUST_STRICT) {
+        return false;
+    }
+    judged = llcsched_cores_judge(s);
+    return judged && judged->disjoint && judged->n_cookies > 1;
+}
+
+/* How far it holds, and by what, once the vCPUs are counted.  Lock held. */
+static void llcsched_trust_rate(const Llcsched *s, bool unneeded,
+                                LlcschedTrustStatus *status)
+{
+    bool all = status->with_cookie && status->isolated == status->with_cookie;
+
+    status->isolation = LLCSCHED_ISOLATION_NONE;
+    status->mode = LLCSCHED_TRUST_MODE_NONE;
+    if (all && unneeded) {
+        status->isolation = LLCSCHED_ISOLATION_HOST;
+        status->mode = LLCSCHED_TRUST_MODE_NOT_NEEDED;
+    } else if (all && llcsched_turns_used(s)) {
+        status->isolation = LLCSCHED_ISOLATION_THIS_VM;
+        status->mode = LLCSCHED_TRUST_MODE_GATE;
+    } else if (all) {
+        status->isolation = LLCSCHED_ISOLATION_HOST;
+        status->mode = LLCSCHED_TRUST_MODE_KERNEL;
+    } else if (status->with_cookie && llcsched_trust_disjoint(s)) {
+        status->isolation = LLCSCHED_ISOLATION_THIS_VM;
+        status->mode = LLCSCHED_TRUST_MODE_MASKS;
+    }
+}
+
 /* Lock held. */
 static void llcsched_trust_status(const Llcsched *s,
                                   LlcschedTrustStatus *status)
 {
     g_autoptr(GPtrArray) holders = llcsched_trust_holders(s);
     const LlcschedVcpu *vcpu;
-    int unneeded = 0;
+    bool turns = llcsched_turns_used(s);
+    int unneeded = turns && s->trust.smt_off;
 
     *status = (LlcschedTrustStatus) {
         .cookies = holders->len, .changes = s->trust.changes };
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
         LlcschedCookieState state = vcpu->trust.state;
 
-        status->gated += vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
+        /* who waits for a turn is not kept out for want of proof */
+        status->gated += !turns && vcpu_gate_closed(vcpu->cpu,
+                                                    VCPU_GATE_TRUST);
         if (llcsched_trust_wanted(vcpu)) {
             status->with_cookie++;
-            status->isolated += llcsched_trust_proven(state);
+            status->isolated += turns ? llcsched_turns_has(vcpu)
+                                      : llcsched_trust_proven(state);
             unneeded += state == LLCSCHED_COOKIE_STATE_NOT_NEEDED;
         }
     }
-    status->isolation = LLCSCHED_ISOLATION_NONE;
-    status->mode = LLCSCHED_TRUST_MODE_NONE;
-    if (status->with_cookie && status->isolated == status->with_cookie) {
-        status->isolation = LLCSCHED_ISOLATION_HOST;
-        status->mode = unneeded ? LLCSCHED_TRUST_MODE_NOT_NEEDED
-                                : LLCSCHED_TRUST_MODE_KERNEL;
-    }
+    llcsched_trust_rate(s, unneeded, status);
 }
 
 /* For people; the caller frees it.  Lock held. */
@@ -51,6 +87,12 @@ static char *llcsched_trust_explain(const Llcsched *s,
     }
     if (!status->with_cookie) {
         return g_strdup("no vCPU has a cookie");
+    }
+    if (status->isolation == LLCSCHED_ISOLATION_THIS_VM) {
+        g_autoptr(TrustPlan) judged = llcsched_cores_judge(s);
+
+        return judged ? trust_summary(judged)
+                      : g_strdup("cookies take turns");
     }
     if (missing) {
         return g_strdup_printf("%d of %d vCPUs with a cookie %s not isolated"
@@ -95,7 +137,9 @@ void llcsched_trust_fill_vcpu(LlcschedVcpuInfo *info, const LlcschedVcpu *vcpu)
     info->cookie_state = trust->state;
     info->cookie_hash = trust->hash
                         ? g_strdup_printf("0x%" PRIx64, trust->hash) : NULL;
-    info->cookie_gated = vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
+    info->cookie_gated = !llcsched_turns_used(vcpu->sched) &&
+                         vcpu_gate_closed(vcpu->cpu, VCPU_GATE_TRUST);
+    info->cookie = llcsched_cookie_number(vcpu);
     info->untagged_run_ns = trust->untagged_ns;
     info->has_forced_idle_ns = trust->has_forced_idle;
     info->forced_idle_ns = trust->forced_idle_ns;

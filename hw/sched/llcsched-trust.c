@@ -244,7 +244,9 @@ static void llcsched_trust_settle(LlcschedVcpu *vcpu)
 
 void llcsched_trust_enter(LlcschedVcpu *vcpu)
 {
-    if (llcsched_trust_wanted(vcpu)) {
+    if (llcsched_turns_used(vcpu->sched)) {
+        llcsched_turns_join(vcpu);
+    } else if (llcsched_trust_wanted(vcpu)) {
         llcsched_trust_settle(vcpu);
     }
 }
@@ -262,6 +264,10 @@ static void llcsched_trust_settle_work(CPUState *cpu, run_on_cpu_data data)
 
 void llcsched_trust_forget(LlcschedVcpu *vcpu)
 {
+    if (llcsched_turns_used(vcpu->sched)) {
+        llcsched_turns_forget(vcpu);
+        return;
+    }
     if (vcpu->trust.state == LLCSCHED_COOKIE_STATE_OURS) {
         core_cookie_copy(vcpu->sched->ops->core_cookie, getpid());
     }
@@ -351,7 +357,7 @@ static void llcsched_trust_read_host(Llcsched *s)
     s->trust.smt_off = smt_off;
     s->trust.sched_ext = sched_ext;
     s->trust.peers = peers; /* -run-with user= comes after the object */
-    if (sched_ext) {
+    if (sched_ext && !llcsched_turns_used(s)) {
         llcsched_warn(s, "%s", core_cookie_explain(CORE_COOKIE_SCHED_EXT));
     }
 }
@@ -365,8 +371,10 @@ static void llcsched_trust_check_holders(Llcsched *s)
         holders = llcsched_trust_holders(s);
     }
     for (guint i = 0; i < holders->len; i++) {
-        llcsched_holder_check(g_ptr_array_index(holders, i),
-                              !s->trust.sched_ext);
+        CoreCookie got = llcsched_holder_check(g_ptr_array_index(holders, i),
+                                               !s->trust.sched_ext);
+
+        s->trust.kernel = got.verdict == CORE_COOKIE_OK;
     }
 }
 
@@ -377,17 +385,30 @@ static bool llcsched_trust_is_used(const Llcsched *s)
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
         if (llcsched_trust_wanted(vcpu) ||
-            vcpu->trust.state != LLCSCHED_COOKIE_STATE_NONE) {
+            vcpu->trust.state != LLCSCHED_COOKIE_STATE_NONE ||
+            vcpu->turn.cookie) {
             return true;
         }
     }
     return false;
 }
 
-void llcsched_trust_look(Llcsched *s)
+/* look_lock held. */
+static void llcsched_trust_see_all(Llcsched *s)
 {
     LlcschedVcpu *vcpu;
 
+    llcsched_trust_check_holders(s);
+    QEMU_LOCK_GUARD(&s->lock);
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (vcpu->thread.id) {
+            llcsched_trust_see(vcpu);
+        }
+    }
+}
+
+void llcsched_trust_look(Llcsched *s)
+{
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         if (!llcsched_trust_is_used(s)) {
             return;
@@ -395,12 +416,11 @@ void llcsched_trust_look(Llcsched *s)
     }
     WITH_QEMU_LOCK_GUARD(&s->look_lock) {
         llcsched_trust_read_host(s);
-        llcsched_trust_check_holders(s);
-        QEMU_LOCK_GUARD(&s->lock);
-        QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-            if (vcpu->thread.id) {
-                llcsched_trust_see(vcpu);
-            }
+        if (llcsched_turns_used(s)) {
+            QEMU_LOCK_GUARD(&s->lock);
+            llcsched_turns_look(s);
+        } else {
+            llcsched_trust_see_all(s);
         }
     }
     llcsched_trust_tell(s);
@@ -433,7 +453,11 @@ static CoreCookie llcsched_trust_preflight(Llcsched *s, LlcschedHolder *holder)
 
     QEMU_LOCK_GUARD(&s->look_lock);
     llcsched_trust_read_host(s);
+    if (llcsched_turns_used(s)) {
+        return (CoreCookie) { .verdict = CORE_COOKIE_OK };
+    }
     got = llcsched_holder_check(holder, !s->trust.sched_ext);
+    s->trust.kernel = got.verdict == CORE_COOKIE_OK;
     if (llcsched_trust_needless(s, got.verdict)) {
         got.verdict = CORE_COOKIE_OK;
     }
@@ -502,6 +526,7 @@ bool llcsched_trust_init(Llcsched *s, Error **errp)
         llcsched_qtest_cookie_init(s->sysfs_root);
     }
     s->trust.peers = host_trust_peers("", geteuid() == 0);
+    s->trust.numbered = g_ptr_array_new();
     s->trust.timer = llcsched_timer_new(s, llcsched_trust_timer);
     s->trust.told.isolation = LLCSCHED_ISOLATION_NONE;
     return !s->trust.cookie ||
@@ -511,5 +536,8 @@ bool llcsched_trust_init(Llcsched *s, Error **errp)
 void llcsched_trust_fini(Llcsched *s)
 {
     timer_free(s->trust.timer);
+    if (s->trust.numbered) {
+        g_ptr_array_free(s->trust.numbered, true);
+    }
     g_free(s->trust.cookie);
 }

@@ -24,6 +24,7 @@ static void llcsched_vcpu_thread_exit(Notifier *notifier, void *data)
     QEMU_LOCK_GUARD(&vcpu->sched->lock);
     trace_llcsched_vcpu_gone(vcpu->index, vcpu->thread.id);
     llcsched_throttle_leave(vcpu);
+    llcsched_turns_leave(vcpu);
     vcpu->thread.id = 0;
 }
 

@@ -113,6 +113,7 @@ static void llcsched_start(Llcsched *s)
     s->started = true;
     llcsched_look(s, LLCSCHED_WHY_START, NULL);
     llcsched_throttle_resume(s);
+    llcsched_turns_resume(s);
     qatomic_set(&s->running, true);
     llcsched_arm(s);
     llcsched_trust_arm(s);
@@ -126,6 +127,7 @@ static void llcsched_vm_state_change(void *opaque, bool running, RunState state)
 
     if (!running) {
         llcsched_throttle_pause(s);
+        llcsched_turns_pause(s);
         qatomic_set(&s->running, false);
         timer_del(s->timer);
         timer_del(s->trust.timer);
@@ -277,7 +279,7 @@ static void llcsched_complete(UserCreatable *uc, Error **errp)
     if (!llcsched_first_view(s, errp) || !llcsched_start_thread(s, errp)) {
         return;
     }
-    if (!llcsched_trust_init(s, errp)) {
+    if (!llcsched_trust_init(s, errp) || !llcsched_turns_init(s, errp)) {
         return;
     }
     if (!llcsched_throttle_init(s, errp)) {
@@ -306,6 +308,7 @@ static void llcsched_stop(Llcsched *s)
     if (s->thread) {
         iothread_stop(s->thread);
     }
+    llcsched_turns_stop(s);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         llcsched_restore_masks(s);
     }
@@ -339,6 +342,7 @@ static void llcsched_finalize(Object *obj)
     }
     timer_free(s->timer);
     llcsched_trust_fini(s);
+    llcsched_turns_fini(s);
     llcsched_throttle_fini(s);
     if (s->thread) {
         iothread_destroy(s->thread);

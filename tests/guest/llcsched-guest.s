@@ -56,6 +56,8 @@
         .equ    S_CELL, 20              /* address of that word; 0: no pair */
         .equ    S_PARITY, 24            /* its turn: word & 1 == S_PARITY */
         .equ    S_PARTNER, 28           /* APIC id of the other */
+        .equ    S_LOOKS, 32             /* of "meet": looks that count */
+        .equ    S_MEETS, 36             /* and those in which both ran */
         .equ    S_TSC, 48               /* 64 bits: the TSC when last noted */
         .equ    S_GAP, 56               /* the most between two of these */
         .equ    S_JOB, 60               /* S_TICKS when it last began a job */
@@ -138,7 +140,10 @@
         .equ    MODE_GAP, 6
         .equ    MODE_LAG, 7
         .equ    MODE_BURST, 8
-        .equ    N_MODES, 9
+        .equ    MODE_MEET, 9
+        .equ    N_MODES, 10
+        .equ    MEET_TSC, 400000        /* a look counts if it took less */
+        .equ    MEET_LOOPS, 20
         .equ    JOB_TICKS, 5            /* from one job to the next */
 
         .section .text
@@ -376,6 +381,34 @@ work_gap:
         je      work_gap
         jmp     work
 
+/* Looks whether its partner's counter moves while it looks itself. A look that
+ * took longer says nothing: this vCPU may have been out of the guest. */
+work_meet:
+        cmpl    $0, S_CELL(%ebx)
+        je      alone
+        mov     S_PARTNER(%ebx), %esi
+        shl     $SLOT_SHIFT, %esi
+        add     $SLOTS, %esi
+1:      incl    S_COUNT(%ebx)
+        rdtsc
+        mov     %eax, %ebp
+        mov     S_COUNT(%esi), %edi
+        mov     $MEET_LOOPS, %ecx
+2:      pause
+        loop    2b
+        sub     S_COUNT(%esi), %edi
+        rdtsc
+        sub     %ebp, %eax
+        cmp     $MEET_TSC, %eax
+        ja      3f
+        incl    S_LOOKS(%ebx)
+        test    %edi, %edi
+        jz      3f
+        incl    S_MEETS(%ebx)
+3:      cmpl    $MODE_MEET, MODE
+        je      1b
+        jmp     work
+
 /* A job of JOB_ROUNDS at each fifth tick of the boot CPU, noting how long it
  * took. The others halt. */
 work_burst:
@@ -561,6 +594,10 @@ do_command:
         je      report_ticks
         cmp     $'e', %al
         je      report_steal
+        cmp     $'k', %al
+        je      report_looks
+        cmp     $'v', %al
+        je      report_meets
         xor     %ecx, %ecx
 1:      cmp     mode_names + 7(, %ecx, 8), %al
         je      set_mode
@@ -910,6 +947,16 @@ report_ticks:
         movl    $ICR_OTHERS | ICR_FIXED | VECTOR_WAKE, APIC_ICR
         ret
 
+/* "llcsched-guest: looks A B C" and "llcsched-guest: meets A B C" */
+report_looks:
+        mov     $text_looks, %esi
+        mov     $slot_looks, %ebp
+        jmp     report_slots
+report_meets:
+        mov     $text_meets, %esi
+        mov     $slot_meets, %ebp
+        jmp     report_slots
+
 /* "llcsched-guest: steal A B C", in ns */
 report_steal:
         mov     $text_steal, %esi
@@ -931,6 +978,16 @@ report_slots:
 
 slot_ticks:
         mov     S_COUNT(%esi), %eax
+        xor     %edx, %edx
+        ret
+
+slot_looks:
+        mov     S_LOOKS(%esi), %eax
+        xor     %edx, %edx
+        ret
+
+slot_meets:
+        mov     S_MEETS(%esi), %eax
         xor     %edx, %edx
         ret
 
@@ -1002,7 +1059,7 @@ print_char:
         .balign 4
 work_table:
         .long   work_spin, work_halt, work_hop, work_ipi, work_half
-        .long   work_one, work_gap, work_lag, work_burst
+        .long   work_one, work_gap, work_lag, work_burst, work_meet
 /* Seven bytes of name, and the command that sets it. */
 mode_names:
         .ascii  "spin\0\0\0s"
@@ -1014,6 +1071,7 @@ mode_names:
         .ascii  "gap\0\0\0\0g"
         .ascii  "lag\0\0\0\0l"
         .ascii  "burst\0\0b"
+        .ascii  "meet\0\0\0m"
 mode_file:
         .asciz  "opt/llcsched/mode"
         .equ    MODE_FILE_BYTES, . - mode_file
@@ -1030,6 +1088,10 @@ text_mode:
         .asciz  "llcsched-guest: mode "
 text_ticks:
         .asciz  "llcsched-guest: ticks"
+text_looks:
+        .asciz  "llcsched-guest: looks"
+text_meets:
+        .asciz  "llcsched-guest: meets"
 text_steal:
         .asciz  "llcsched-guest: steal"
 text_bad_mode:

@@ -26,16 +26,22 @@ static const char host_format[] =
     "node 0 cpus %s mem 4G\n"
     "distance 0 10\n";
 
+static const char siblings_format[] =
+    "cpus %s\n"
+    "package 0 %s\n"
+    "core %s\n"
+    "cache L3 16M %s\n"
+    "node 0 cpus %s mem 4G\n"
+    "distance 0 10\n";
+
 static char *one_cpu(int cpu)
 {
     return g_strdup_printf("%d", cpu);
 }
 
-void sched_host_init(SchedHost *host)
+static void host_choose_cpus(SchedHost *host)
 {
     g_autofree char *allowed = thread_mask(getpid());
-    g_autofree char *text = NULL;
-    g_autofree char *path = NULL;
     HostCpuSet set, both = { { 0 } };
     int first, second;
 
@@ -52,13 +58,37 @@ void sched_host_init(SchedHost *host)
     host->second = one_cpu(second);
     host->both = host_cpuset_to_list(&both);
     g_assert_cmpint(thread_set_mask(getpid(), host->both), ==, 0);
-    text = g_strdup_printf(host_format, host->both, host->both, host->first,
-                           host->second, host->first, host->second,
-                           host->both);
+}
+
+static void host_make_tree(SchedHost *host, const char *text)
+{
+    g_autofree char *path = NULL;
+
     host->tree = host_tree_new(text);
     path = g_build_filename(host->tree->dir, "proc", NULL);
     g_assert_cmpint(g_mkdir(path, 0755), ==, 0);
     sched_host_set_load(host, SCHED_HOST_QUIET, SCHED_HOST_QUIET);
+}
+
+void sched_host_init(SchedHost *host)
+{
+    g_autofree char *text = NULL;
+
+    host_choose_cpus(host);
+    text = g_strdup_printf(host_format, host->both, host->both, host->first,
+                           host->second, host->first, host->second,
+                           host->both);
+    host_make_tree(host, text);
+}
+
+void sched_host_init_siblings(SchedHost *host)
+{
+    g_autofree char *text = NULL;
+
+    host_choose_cpus(host);
+    text = g_strdup_printf(siblings_format, host->both, host->both, host->both,
+                           host->both, host->both);
+    host_make_tree(host, text);
 }
 
 static void write_proc(const SchedHost *host, const char *name,

@@ -27,6 +27,9 @@ typedef struct SchedHost {
  * plan if there are no two.
  */
 void sched_host_init(SchedHost *host);
+
+/* The same, but the two are the siblings of one core. */
+void sched_host_init_siblings(SchedHost *host);
 void sched_host_clear(SchedHost *host);
 
 /*
