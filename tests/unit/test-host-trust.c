@@ -119,6 +119,8 @@ static void test_peers(void)
           false, HOST_PEERS_LSM },
         { "system_u:system_r:svirt_t:s0:c87,c520", "0", "pid:[4026531836]",
           false, HOST_PEERS_UID },
+        { "system_u:system_r:svirt_t:s0:c1,c3.c7", "1", "pid:[4026531836]",
+          false, HOST_PEERS_UID },
         { "system_u:system_r:svirt_t:s0", "1", "pid:[4026531836]", false,
           HOST_PEERS_UID },
         { "unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023", "1",
