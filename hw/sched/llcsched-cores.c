@@ -44,6 +44,14 @@ unsigned llcsched_cookie_weight(const Llcsched *s, unsigned cookie)
     return weight ? weight : TRUST_WEIGHT_DEFAULT;
 }
 
+void llcsched_cookies_changed(Llcsched *s)
+{
+    llcsched_trust_look(s);
+    if (s->started) {
+        llcsched_look(s, LLCSCHED_WHY_VCPU, NULL);
+    }
+}
+
 /* One for each possible vCPU, for the caller to free.  Lock held. */
 static unsigned *llcsched_cookie_numbers(const Llcsched *s)
 {

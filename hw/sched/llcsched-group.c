@@ -105,6 +105,53 @@ static void llcsched_group_set_cookie(Object *obj, const char *value,
     }
 }
 
+static void llcsched_group_get_weight(Object *obj, Visitor *v,
+                                      const char *name, void *opaque,
+                                      Error **errp)
+{
+    LlcschedGroup *group = LLCSCHED_GROUP(obj);
+    uint32_t weight = group->weight ? group->weight : TRUST_WEIGHT_DEFAULT;
+
+    visit_type_uint32(v, name, &weight, errp);
+}
+
+static bool llcsched_group_check_weight(const LlcschedGroup *group,
+                                        Error **errp)
+{
+    if (group->weight && !group->cookie) {
+        error_setg(errp, "property 'weight' is that of a cookie, and this "
+                   "group names none: give it a 'cookie', or leave out "
+                   "'weight'");
+        return false;
+    }
+    return true;
+}
+
+static void llcsched_group_set_weight(Object *obj, Visitor *v,
+                                      const char *name, void *opaque,
+                                      Error **errp)
+{
+    LlcschedGroup *group = LLCSCHED_GROUP(obj);
+    uint32_t before = group->weight;
+    int64_t value;
+
+    if (!visit_type_int64(v, name, &value, errp)) {
+        return;
+    }
+    if (value < TRUST_WEIGHT_MIN || value > TRUST_WEIGHT_MAX) {
+        error_setg(errp, "property 'weight' is %" PRId64 ", must be %d to %d",
+                   value, TRUST_WEIGHT_MIN, TRUST_WEIGHT_MAX);
+        return;
+    }
+    group->weight = value;
+    if (group->sched && !llcsched_group_check_weight(group, errp)) {
+        group->weight = before;
+    } else if (group->sched) {
+        QEMU_LOCK_GUARD(&group->sched->lock);
+        llcsched_turns_look(group->sched);
+    }
+}
+
 static void llcsched_group_get_vcpus(Object *obj, Visitor *v, const char *name,
                                      void *opaque, Error **errp)
 {
@@ -230,7 +277,8 @@ static void llcsched_group_complete(UserCreatable *uc, Error **errp)
         error_setg(errp, "%s", err->message);
         return;
     }
-    if (!llcsched_group_find_parent(group, s, errp) ||
+    if (!llcsched_group_check_weight(group, errp) ||
+        !llcsched_group_find_parent(group, s, errp) ||
         !llcsched_group_vcpus_are_free(group, s, errp)) {
         return;
     }
@@ -249,7 +297,9 @@ static void llcsched_group_complete(UserCreatable *uc, Error **errp)
     if (group->parent) {
         object_ref(OBJECT(group->parent));
     }
-    llcsched_trust_look(s);
+    if (group->cookie) {
+        llcsched_cookies_changed(s);
+    }
 }
 
 static bool llcsched_group_can_be_deleted(UserCreatable *uc)
@@ -260,7 +310,6 @@ static bool llcsched_group_can_be_deleted(UserCreatable *uc)
 static void llcsched_group_init(Object *obj)
 {
     LLCSCHED_GROUP(obj)->limits.period = LLCSCHED_PERIOD_US_DEFAULT;
-    LLCSCHED_GROUP(obj)->weight = TRUST_WEIGHT_DEFAULT;
 }
 
 static void llcsched_group_finalize(Object *obj)
@@ -269,7 +318,9 @@ static void llcsched_group_finalize(Object *obj)
 
     if (group->sched) {
         llcsched_throttle_remove(group);
-        llcsched_trust_look(group->sched);
+        if (group->cookie) {
+            llcsched_cookies_changed(group->sched);
+        }
         if (group->parent) {
             object_unref(OBJECT(group->parent));
         }
@@ -292,6 +343,8 @@ static void llcsched_group_class_init(ObjectClass *klass, void *data)
                               llcsched_group_set_vcpus, NULL, NULL);
     object_class_property_add_str(klass, "cookie", NULL,
                                   llcsched_group_set_cookie);
+    object_class_property_add(klass, "weight", "int", llcsched_group_get_weight,
+                              llcsched_group_set_weight, NULL, NULL);
     for (int i = 0; i < ARRAY_SIZE(llcsched_group_limits); i++) {
         object_class_property_add(klass, llcsched_group_limits[i].name, "int",
                                   llcsched_group_get_limit,

@@ -151,10 +151,32 @@ static void llcsched_print_group(Monitor *mon, const LlcschedGroupInfo *group)
     llcsched_print_line(mon, line->str);
 }
 
+/* "cookie 1 takes turns: vCPU 0-1, weight 100, 6120 turns, ..." */
+static void llcsched_print_turns(Monitor *mon, const LlcschedCookieTurns *turns)
+{
+    g_autofree char *line = NULL;
+
+    line = g_strdup_printf("vCPU %s, weight %" PRIu32 ", %" PRIu64
+                           " turns, %.1f s, longest wait %.1f ms, %" PRIu64
+                           " delayed exits", turns->vcpus, turns->weight,
+                           turns->turns, turns->granted_ns / 1e9,
+                           turns->longest_wait_ns / 1e6,
+                           turns->delayed_exits);
+    if (turns->cookie) {
+        g_autofree char *title = g_strdup_printf("cookie %" PRIu32 ":",
+                                                 turns->cookie);
+
+        llcsched_print_folded(mon, title, line);
+    } else {
+        llcsched_print_folded(mon, "no cookie:", line);
+    }
+}
+
 /* "trust: strict, kernel, isolation host; 2 cookies: every cookie was ..." */
 static void llcsched_print_trust(Monitor *mon, const LlcschedTrustInfo *trust)
 {
     g_autoptr(GString) line = g_string_new(NULL);
+    const LlcschedCookieTurnsList *turns;
 
     if (!trust->cookies) {
         return;
@@ -170,6 +192,11 @@ static void llcsched_print_trust(Monitor *mon, const LlcschedTrustInfo *trust)
                                trust->gated);
     }
     llcsched_print_folded(mon, "trust:", line->str);
+    for (turns = trust->cookie_turns; turns; turns = turns->next) {
+        if (turns->value->sharing > 1) {
+            llcsched_print_turns(mon, turns->value);
+        }
+    }
 }
 
 /* "steal time shown: vCPU 0-3", and for the others why not. */

@@ -79,6 +79,7 @@ typedef struct LlcschedVcpuTurn {
     unsigned cookie;            /* its number, as it takes part now */
     uint64_t ticket;            /* of the last order to close its gate */
     bool open_due;              /* in the main loop */
+    bool leaving;               /* work to prove it out is on its way */
     bool dry;                   /* its quota's gate was closed when told */
     bool joining;               /* work to take part anew is on its way */
     HostCpuSet target;          /* mask that waits to be set; empty: none */
@@ -205,7 +206,8 @@ typedef struct LlcschedTurns {
     GPtrArray *vcpus;           /* LlcschedVcpu *, by index; NULL: not there */
     bool masks_due;             /* some wait until their cores are settled */
     LlcschedAlarm look_alarm;   /* in the thread: a turn may end */
-    LlcschedAlarm open_alarm;   /* in the main loop: gates are to be opened */
+    LlcschedAlarm open_alarm;   /* in the main loop: what needs the BQL */
+    int64_t kick_at_ns;         /* then, if vCPUs have not left; 0: not */
 } LlcschedTurns;
 
 /* The host as it was last read, and what of it may be used. */
@@ -478,7 +480,7 @@ struct LlcschedGroup {
     BandwidthGroup *bandwidth;
     char *cookie;               /* only compared; NULL: none of its own */
     LlcschedHolder *holder;     /* of @cookie */
-    uint32_t weight;            /* of @cookie */
+    uint32_t weight;            /* of @cookie; 0: not given */
     bool sustained;             /* was told of throttling that goes on */
     int64_t last_throttled_ns;  /* when a period was last throttled */
     QTAILQ_ENTRY(LlcschedGroup) next;
@@ -582,6 +584,9 @@ unsigned llcsched_cookie_number(const LlcschedVcpu *vcpu);
 
 /* The most that groups give it. */
 unsigned llcsched_cookie_weight(const Llcsched *s, unsigned cookie);
+
+/* vCPUs have other cookies: look, and plan anew.  BQL held, lock not held. */
+void llcsched_cookies_changed(Llcsched *s);
 
 /* trust_refine(), where cores can be shared; else NULL. */
 TrustPlan *llcsched_cores_refine(const Llcsched *s, const PlacementInput *in,

@@ -145,6 +145,96 @@ void llcsched_trust_fill_vcpu(LlcschedVcpuInfo *info, const LlcschedVcpu *vcpu)
     info->forced_idle_ns = trust->forced_idle_ns;
 }
 
+/* The vCPUs that take turns with a cookie now. */
+static char *llcsched_turns_vcpus(const Llcsched *s, unsigned cookie)
+{
+    const LlcschedVcpu *vcpu;
+    HostCpuSet set = { };
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (llcsched_turns_has(vcpu) && vcpu->turn.cookie == cookie) {
+            host_cpuset_add(&set, vcpu->index);
+        }
+    }
+    return host_cpuset_to_list(&set);
+}
+
+static LlcschedCookieTurns *llcsched_turns_cookie_info(
+    const Llcsched *s, unsigned cookie, const TrustCookieStats *stats)
+{
+    LlcschedCookieTurns *info = g_new0(LlcschedCookieTurns, 1);
+
+    info->cookie = cookie;
+    info->vcpus = llcsched_turns_vcpus(s, cookie);
+    info->weight = cookie ? llcsched_cookie_weight(s, cookie)
+                          : TRUST_WEIGHT_DEFAULT;
+    info->sharing = stats->domain_cookies;
+    info->slice_ns = stats->slice_ns;
+    info->open = stats->open;
+    info->turns = stats->turns;
+    info->hand_overs = stats->hand_overs;
+    info->early_ends = stats->early_ends;
+    info->fruitless_probes = stats->fruitless_probes;
+    info->granted_ns = stats->granted_ns;
+    info->granted_core_ns = stats->granted_core_ns;
+    info->forced_idle_core_ns = stats->forced_idle_core_ns;
+    info->waited_ns = stats->waited_ns;
+    info->longest_wait_ns = stats->longest_wait_ns;
+    info->longest_gross_wait_ns = stats->longest_gross_wait_ns;
+    info->exit_ns = stats->exit_ns;
+    info->longest_exit_ns = stats->longest_exit_ns;
+    info->delayed_exits = stats->delayed_exits;
+    info->delayed_exit_ns = stats->delayed_exit_ns;
+    info->late_look_ns = stats->late_look_ns;
+    return info;
+}
+
+/* Empty unless turns are taken. */
+static LlcschedCookieTurnsList *llcsched_turns_cookies(const Llcsched *s)
+{
+    LlcschedCookieTurnsList *list = NULL, **tail = &list;
+    int64_t now_ns = llcsched_now_ns();
+
+    if (!s->turns.active) {
+        return NULL;
+    }
+    for (unsigned cookie = 0; cookie <= s->trust.numbered->len; cookie++) {
+        TrustCookieStats stats;
+
+        if (trust_turns_cookie_stats(s->turns.turns, cookie, now_ns, &stats) &&
+            (cookie || stats.domain_cookies)) {
+            QAPI_LIST_APPEND(tail, llcsched_turns_cookie_info(s, cookie,
+                                                              &stats));
+        }
+    }
+    return list;
+}
+
+/* The cores that were handed over. */
+static LlcschedCoreTurnsList *llcsched_turns_cores_info(const Llcsched *s)
+{
+    LlcschedCoreTurnsList *list = NULL, **tail = &list;
+    const HostTopology *host = s->view->host;
+    int64_t now_ns = llcsched_now_ns();
+
+    for (int core = 0; s->turns.active && core < host->n_cores; core++) {
+        LlcschedCoreTurns *info;
+        TrustCoreStats stats;
+
+        if (!trust_turns_core_stats(s->turns.turns, core, now_ns, &stats) ||
+            !stats.hand_overs) {
+            continue;
+        }
+        info = g_new0(LlcschedCoreTurns, 1);
+        info->cpus = host_cpuset_to_list(&host->cores[core].cpus);
+        info->hand_overs = stats.hand_overs;
+        info->granted_ns = stats.granted_ns;
+        info->forced_idle_ns = stats.forced_idle_ns;
+        QAPI_LIST_APPEND(tail, info);
+    }
+    return list;
+}
+
 LlcschedTrustInfo *llcsched_trust_info(const Llcsched *s)
 {
     LlcschedTrustInfo *info = g_new0(LlcschedTrustInfo, 1);
@@ -160,6 +250,9 @@ LlcschedTrustInfo *llcsched_trust_info(const Llcsched *s)
     info->cookies = status.cookies;
     info->gated = status.gated;
     info->changes = status.changes;
+    info->slice_us = s->config.slice_us;
+    info->cookie_turns = llcsched_turns_cookies(s);
+    info->core_turns = llcsched_turns_cores_info(s);
     if (s->trust.has_fault) {
         info->has_q_errno = true;
         info->q_errno = -s->trust.fault.err;

@@ -325,8 +325,8 @@ static void llcsched_trust_see(LlcschedVcpu *vcpu)
     }
     if (settle && !trust->queued) {
         trust->queued = true;
-        async_run_on_cpu(vcpu->cpu, llcsched_trust_settle_work,
-                         RUN_ON_CPU_HOST_PTR(vcpu));
+        vcpu_gate_run(vcpu->cpu, llcsched_trust_settle_work,
+                      RUN_ON_CPU_HOST_PTR(vcpu));
     }
 }
 

@@ -33,6 +33,15 @@ static LlcschedVcpu *llcsched_turns_vcpu(const Llcsched *s, int index)
     return g_ptr_array_index(s->turns.vcpus, index);
 }
 
+/* Lock held. */
+static bool llcsched_turns_takes_part(const LlcschedVcpu *vcpu)
+{
+    const Llcsched *s = vcpu->sched;
+
+    return s->turns.active && vcpu->index < s->turns.vcpus->len &&
+           llcsched_turns_vcpu(s, vcpu->index) == vcpu;
+}
+
 /* --- Where a vCPU may be --- */
 
 /*
@@ -59,7 +68,7 @@ static void llcsched_turns_see_mask(LlcschedVcpu *vcpu)
     Llcsched *s = vcpu->sched;
     HostCpuSet cores;
 
-    if (vcpu->thread.id && trust_turns_has(s->turns.turns, vcpu->index)) {
+    if (vcpu->thread.id && llcsched_turns_takes_part(vcpu)) {
         trust_turns_set_cores(s->turns.turns, vcpu->index,
                               llcsched_turns_cores(vcpu, &cores),
                               llcsched_now_ns());
@@ -108,9 +117,13 @@ static void llcsched_turns_out(CPUState *cpu, run_on_cpu_data data)
     Llcsched *s = vcpu->sched;
 
     QEMU_LOCK_GUARD(&s->lock);
-    /* the ticket is that of the last close: its gate is closed since */
-    if (s->turns.active &&
-        trust_turns_out(s->turns.turns, vcpu->index, vcpu->turn.ticket,
+    vcpu->turn.leaving = false;
+    if (!llcsched_turns_takes_part(vcpu) ||
+        trust_turns_is_open(s->turns.turns, vcpu->index)) {
+        return; /* it left, or joined anew, since */
+    }
+    vcpu_gate_close_self(cpu, VCPU_GATE_TRUST);
+    if (trust_turns_out(s->turns.turns, vcpu->index, vcpu->turn.ticket,
                         llcsched_now_ns())) {
         llcsched_turns_run(s);
     }
@@ -124,14 +137,25 @@ static void llcsched_turns_open(LlcschedVcpu *vcpu)
     vcpu_gate_open(vcpu->cpu, VCPU_GATE_TRUST);
 }
 
-/* Lock held, thread alive: it leaves the turns when it ends. */
+/*
+ * The work closes the gate.  A bit that is set before the work is queued might
+ * be seen alone: then the vCPU waits, with work, for a wake-up that has been.
+ * If it waits for something else, the main loop wakes it once more, unless it
+ * is proven out before.  Lock held, thread alive: it leaves the turns when it
+ * ends.
+ */
 static void llcsched_turns_close(LlcschedVcpu *vcpu, uint64_t ticket)
 {
+    LlcschedTurns *turns = &vcpu->sched->turns;
+
     vcpu->turn.open_due = false;
     vcpu->turn.ticket = ticket;
+    vcpu->turn.leaving = true;
     trace_llcsched_turn_close(vcpu->index, vcpu->turn.cookie);
-    vcpu_gate_close_then(vcpu->cpu, VCPU_GATE_TRUST, llcsched_turns_out,
-                         RUN_ON_CPU_HOST_PTR(vcpu));
+    async_run_on_cpu(vcpu->cpu, llcsched_turns_out, RUN_ON_CPU_HOST_PTR(vcpu));
+    if (!bql_locked() && !turns->kick_at_ns) {
+        turns->kick_at_ns = llcsched_now_ns() + TRUST_EXIT_NS_MAX;
+    }
 }
 
 /* What is known of each vCPU now. */
@@ -141,7 +165,7 @@ static void llcsched_turns_tell(Llcsched *s, int64_t now_ns)
     LlcschedVcpu *vcpu;
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        if (!trust_turns_has(turns, vcpu->index)) {
+        if (!llcsched_turns_takes_part(vcpu)) {
             continue;
         }
         vcpu->turn.dry = vcpu_gate_closed(vcpu->cpu, VCPU_GATE_QUOTA);
@@ -170,9 +194,31 @@ static void llcsched_turns_step(Llcsched *s)
             llcsched_turns_open(vcpu);
         } else {
             vcpu->turn.open_due = true;
-            llcsched_alarm_set(&s->turns.open_alarm, llcsched_now_ns());
         }
     }
+}
+
+static void llcsched_turns_arm(Llcsched *s)
+{
+    int64_t now_ns = llcsched_now_ns();
+    int64_t main_loop = INT64_MAX;
+    bool leaving = false;
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        leaving |= vcpu->turn.leaving;
+        if (vcpu->turn.open_due) {
+            main_loop = now_ns;
+        }
+    }
+    if (!leaving) {
+        s->turns.kick_at_ns = 0;
+    } else if (s->turns.kick_at_ns) {
+        main_loop = MIN(main_loop, s->turns.kick_at_ns);
+    }
+    llcsched_alarm_set(&s->turns.open_alarm, main_loop);
+    llcsched_alarm_set(&s->turns.look_alarm,
+                       trust_turns_next_look(s->turns.turns, now_ns));
 }
 
 /* Lock held; turns are active. */
@@ -185,9 +231,7 @@ static void llcsched_turns_run(Llcsched *s)
         llcsched_move_masks(s);
         llcsched_turns_step(s);
     }
-    llcsched_alarm_set(&s->turns.look_alarm,
-                       trust_turns_next_look(s->turns.turns,
-                                             llcsched_now_ns()));
+    llcsched_turns_arm(s);
 }
 
 /* In the scheduler thread; under qtest in the main loop. */
@@ -202,15 +246,19 @@ static void llcsched_turns_ring(void *opaque)
 }
 
 /* In the main loop, BQL held. */
-static void llcsched_turns_open_due(void *opaque)
+static void llcsched_turns_main_loop(void *opaque)
 {
     Llcsched *s = opaque;
     LlcschedVcpu *vcpu;
 
     QEMU_LOCK_GUARD(&s->lock);
+    s->turns.kick_at_ns = 0;
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
         if (vcpu->turn.open_due) {
             llcsched_turns_open(vcpu);
+        }
+        if (vcpu->turn.leaving && vcpu->thread.id) {
+            qemu_cpu_kick(vcpu->cpu);
         }
     }
 }
@@ -226,8 +274,7 @@ static unsigned llcsched_turns_cookie(const LlcschedVcpu *vcpu)
 
 bool llcsched_turns_has(const LlcschedVcpu *vcpu)
 {
-    return vcpu->sched->turns.active &&
-           trust_turns_has(vcpu->sched->turns.turns, vcpu->index) &&
+    return llcsched_turns_takes_part(vcpu) &&
            vcpu->turn.cookie == llcsched_turns_cookie(vcpu);
 }
 
@@ -257,7 +304,7 @@ void llcsched_turns_join(LlcschedVcpu *vcpu)
         return;
     }
     /* this is its thread: it is out of the guest, and stays out */
-    vcpu_gate_close(vcpu->cpu, VCPU_GATE_TRUST);
+    vcpu_gate_close_self(vcpu->cpu, VCPU_GATE_TRUST);
     llcsched_turns_leave(vcpu);
     if (vcpu->index >= s->turns.vcpus->len) {
         g_ptr_array_set_size(s->turns.vcpus, vcpu->index + 1);
@@ -311,9 +358,8 @@ void llcsched_turns_look(Llcsched *s)
         if (vcpu->thread.id && !vcpu->turn.joining &&
             !llcsched_turns_has(vcpu)) {
             vcpu->turn.joining = true;
-            vcpu_gate_close_then(vcpu->cpu, VCPU_GATE_TRUST,
-                                 llcsched_turns_join_work,
-                                 RUN_ON_CPU_HOST_PTR(vcpu));
+            vcpu_gate_run(vcpu->cpu, llcsched_turns_join_work,
+                          RUN_ON_CPU_HOST_PTR(vcpu));
         }
     }
     llcsched_turns_set_weights(s);
@@ -368,7 +414,7 @@ bool llcsched_turns_init(Llcsched *s, Error **errp)
     if (!llcsched_alarm_init(&s->turns.look_alarm, thread, llcsched_turns_ring,
                              s, errp) ||
         !llcsched_alarm_init(&s->turns.open_alarm, main_loop,
-                             llcsched_turns_open_due, s, errp)) {
+                             llcsched_turns_main_loop, s, errp)) {
         return false;
     }
     s->turns.turns = trust_turns_new(s->view->host->n_cores,

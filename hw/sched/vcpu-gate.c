@@ -7,6 +7,7 @@
  */
 
 #include "qemu/osdep.h"
+#include "block/aio.h"
 #include "qemu/main-loop.h"
 #include "hw/sched/vcpu-gate.h"
 
@@ -30,6 +31,30 @@ void vcpu_gate_close_then(CPUState *cpu, uint32_t reason, run_on_cpu_func func,
     /* as above: to queue work is to kick */
     smp_mb();
     async_run_on_cpu(cpu, func, data);
+}
+
+void vcpu_gate_close_self(CPUState *cpu, uint32_t reason)
+{
+    assert(qemu_cpu_is_self(cpu));
+    qatomic_or(&cpu->gate, reason);
+}
+
+/* In the main loop, BQL held: the vCPU waits, or has yet to test for work. */
+static void vcpu_gate_kick(void *opaque)
+{
+    CPUState *cpu = opaque;
+
+    qemu_cpu_kick(cpu);
+    object_unref(OBJECT(cpu));
+}
+
+void vcpu_gate_run(CPUState *cpu, run_on_cpu_func func, run_on_cpu_data data)
+{
+    async_run_on_cpu(cpu, func, data);
+    if (!bql_locked()) {
+        object_ref(OBJECT(cpu));
+        aio_bh_schedule_oneshot(qemu_get_aio_context(), vcpu_gate_kick, cpu);
+    }
 }
 
 /* The vCPU waits on halt_cond with the BQL, so no wake-up can be lost. */

@@ -13,6 +13,7 @@
 #include "vm-sched.h"
 
 #include <string.h>
+#include <sys/wait.h>
 
 #define GATE ",trust-backend=gate"
 #define GROUP_A "-object llcsched-group,id=a,vcpus=0,cookie=one "
@@ -86,7 +87,124 @@ static guint64 meets_after(Vm *vm, guint64 looks)
     return wait.now.meets;
 }
 
-/* --- */
+/* --- What the query says --- */
+
+typedef struct Granted {
+    gint64 one, two;
+} Granted;
+
+/* For the caller to unref; borrowed by @ret_turns. */
+static JsonNode *query_turns(Vm *vm, JsonArray **ret_turns)
+{
+    JsonNode *info = sched_query(vm);
+    JsonObject *trust = json_object_get_object_member(
+        json_node_get_object(info), "trust");
+
+    *ret_turns = json_object_get_array_member(trust, "cookie-turns");
+    return info;
+}
+
+static gint64 turns_int(Vm *vm, gint64 cookie, const char *member)
+{
+    JsonArray *turns;
+    g_autoptr(JsonNode) info = query_turns(vm, &turns);
+
+    for (guint i = 0; i < json_array_get_length(turns); i++) {
+        JsonObject *one = json_array_get_object_element(turns, i);
+
+        if (json_object_get_int_member(one, "cookie") == cookie) {
+            return json_object_get_int_member(one, member);
+        }
+    }
+    vm_fail(vm, "cookie %" G_GINT64_FORMAT " takes no turns", cookie);
+}
+
+/* The cookies of vCPUs 0 and 1, in one look. */
+static Granted granted(Vm *vm)
+{
+    JsonArray *turns;
+    g_autoptr(JsonNode) info = query_turns(vm, &turns);
+    Granted granted = { 0 };
+
+    for (guint i = 0; i < json_array_get_length(turns); i++) {
+        JsonObject *one = json_array_get_object_element(turns, i);
+        gint64 ns = json_object_get_int_member(one, "granted-ns");
+        const char *vcpus = json_object_get_string_member(one, "vcpus");
+
+        if (g_str_equal(vcpus, "0")) {
+            granted.one = ns;
+        } else if (g_str_equal(vcpus, "1")) {
+            granted.two = ns;
+        }
+    }
+    return granted;
+}
+
+typedef struct GrantWait {
+    Granted from;
+    double share;           /* of vCPU 0, since then */
+} GrantWait;
+
+#define SHARE_WINDOW_NS 3000000000ll
+
+static bool window_is_over(Vm *vm, void *opaque)
+{
+    GrantWait *wait = opaque;
+    Granted now = granted(vm);
+    gint64 one = now.one - wait->from.one, two = now.two - wait->from.two;
+
+    if (one + two < SHARE_WINDOW_NS) {
+        return false;
+    }
+    wait->share = one / (double)(one + two);
+    return true;
+}
+
+static double share_of_first(Vm *vm)
+{
+    GrantWait wait = { .from = granted(vm) };
+
+    vm_wait(vm, window_is_over, &wait, "three seconds of turns");
+    g_test_message("share %.4f", wait.share);
+    return wait.share;
+}
+
+static void assert_share(Vm *vm, double share)
+{
+    double seen = share_of_first(vm);
+
+    g_assert_cmpfloat(seen, >, share - 0.02);
+    g_assert_cmpfloat(seen, <, share + 0.02);
+}
+
+static void assert_isolation(Vm *vm, const char *mode, const char *isolation)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+    JsonObject *trust = json_object_get_object_member(
+        json_node_get_object(info), "trust");
+
+    g_assert_cmpstr(json_object_get_string_member(trust, "mode"), ==, mode);
+    g_assert_cmpstr(json_object_get_string_member(trust, "isolation"), ==,
+                    isolation);
+}
+
+static void note_hand_overs(Vm *vm)
+{
+    for (int cookie = 1; cookie <= 2; cookie++) {
+        gint64 n = turns_int(vm, cookie, "hand-overs");
+
+        g_test_message("cookie %d: %" G_GINT64_FORMAT " hand-overs, exit %.1f "
+                       "us, longest %.1f us, longest wait %.2f ms, %"
+                       G_GINT64_FORMAT " delayed, late looks %.2f ms", cookie,
+                       n, turns_int(vm, cookie, "exit-ns") / 1e3 / MAX(n, 1),
+                       turns_int(vm, cookie, "longest-exit-ns") / 1e3,
+                       turns_int(vm, cookie, "longest-wait-ns") / 1e6,
+                       turns_int(vm, cookie, "delayed-exits"),
+                       turns_int(vm, cookie, "late-look-ns") / 1e6);
+    }
+}
+
+/* --- Two cookies, one core --- */
 
 static void test_apart(gconstpointer accel)
 {
@@ -96,8 +214,41 @@ static void test_apart(gconstpointer accel)
         return;
     }
     vm = start_with(accel, GATE, GROUP_A GROUP_B);
+    assert_isolation(vm, "gate", "this-vm");
     g_assert_cmpuint(meets_after(vm, 5000), ==, 0);
+    assert_share(vm, 0.5);
+    note_hand_overs(vm);
     vm_wait_all_move(vm, 2);
+}
+
+/* A cookie that names none is one like the others. */
+static void test_without_cookie(gconstpointer accel)
+{
+    g_autoptr(Vm) vm = NULL;
+
+    if (vm_skip_without_kvm(accel)) {
+        return;
+    }
+    vm = start_with(accel, GATE ",slice-us=1000", GROUP_A);
+    g_assert_cmpuint(meets_after(vm, 3000), ==, 0);
+    vm_wait_all_move(vm, 2);
+}
+
+static void test_weights(gconstpointer accel)
+{
+    g_autoptr(Vm) vm = NULL;
+
+    if (vm_skip_without_kvm(accel)) {
+        return;
+    }
+    vm = start_with(accel, GATE,
+                    "-object llcsched-group,id=a,vcpus=0,cookie=one,weight=300 "
+                    GROUP_B);
+    assert_share(vm, 0.75);
+    vm_do(vm, "qom-set", "{'path': '/objects/b', 'property': 'weight',"
+          " 'value': 900}");
+    assert_share(vm, 0.25);
+    g_assert_cmpuint(meets_after(vm, 1000), ==, 0);
 }
 
 /* Nothing holds them apart: the guest can see that they run together. */
@@ -113,14 +264,239 @@ static void test_together(gconstpointer accel)
     vm_wait(vm, has_seen, &wait, "two vCPUs of one cookie to meet");
 }
 
+/* All but the boot CPU halt. */
+static void test_halting(gconstpointer accel)
+{
+    g_autoptr(Vm) vm = NULL;
+
+    if (vm_skip_without_kvm(accel)) {
+        return;
+    }
+    vm = start_with(accel, GATE, GROUP_A GROUP_B);
+    vm_send(vm, 'n');
+    g_free(vm_wait_line(vm, "mode one"));
+    g_assert_cmpfloat(share_of_first(vm), >, 0.85);
+    g_assert_cmpint(turns_int(vm, 2, "early-ends"), >, 0);
+    /* its interrupts cannot be seen, but it wakes */
+    vm_wait_all_move(vm, 2);
+    vm_send(vm, 'm');
+    g_free(vm_wait_line(vm, "mode meet"));
+    g_assert_cmpuint(meets_after(vm, 1000), ==, 0);
+}
+
+/* Partners have different cookies, others the same. */
+static void test_four(gconstpointer accel)
+{
+    g_autofree char *object = sched_object(&host, GATE);
+    g_autofree char *args = g_strconcat(
+        object, " -object llcsched-group,id=a,vcpus=0,vcpus=2,cookie=one"
+        " -object llcsched-group,id=b,vcpus=1,vcpus=3,cookie=two", NULL);
+    g_autoptr(Vm) vm = NULL;
+
+    if (vm_skip_without_kvm(accel)) {
+        return;
+    }
+    vm = vm_start(&(VmConfig) { .accel = accel, .smp = "4,sockets=4",
+                                .mode = "meet", .args = args });
+    vm_wait_up(vm, 4);
+    g_assert_cmpuint(meets_after(vm, 5000), ==, 0);
+    vm_wait_all_move(vm, 4);
+}
+
+/* --- Whatever happens to the VM --- */
+
+static void stop_and_cont(Vm *vm)
+{
+    vm_do(vm, "stop", NULL);
+    vm_do(vm, "query-cpus-fast", NULL);
+    vm_do(vm, "cont", NULL);
+}
+
+static void reset(Vm *vm)
+{
+    vm_do(vm, "system_reset", NULL);
+    vm_wait_up(vm, 2);
+}
+
+static void delete_and_add(Vm *vm)
+{
+    vm_do(vm, "object-del", "{'id': 'b'}");
+    vm_wait_all_move(vm, 2);
+    vm_do(vm, "object-add", "{'qom-type': 'llcsched-group', 'id': 'b',"
+          " 'vcpus': [1], 'cookie': 'two'}");
+}
+
+static void set_sched(Vm *vm, const char *property, const char *value)
+{
+    vm_do(vm, "qom-set", "{'path': '/objects/sched0', 'property': '%s',"
+          " 'value': %s}", property, value);
+}
+
+static void place_and_not(Vm *vm)
+{
+    set_sched(vm, "placement", "'off'");
+    set_sched(vm, "slice-us", "1000");
+    vm_wait_all_move(vm, 2);
+    set_sched(vm, "placement", "'cpu'");
+    set_sched(vm, "slice-us", "3000");
+}
+
+static void limit(Vm *vm)
+{
+    vm_do(vm, "llcsched-set-limits", "{'id': 'a', 'quota-us': 2000,"
+          " 'period-us': 10000}");
+    sched_wait_throttled(vm, "a", 2);
+    vm_do(vm, "llcsched-set-limits", "{'id': 'b', 'quota-us': 100,"
+          " 'period-us': 100000}");
+    sched_wait_throttled(vm, "b", 2);
+    vm_wait_all_move(vm, 2);
+    vm_do(vm, "llcsched-set-limits", "{'id': 'a', 'quota-us': 0}");
+    vm_do(vm, "llcsched-set-limits", "{'id': 'b', 'quota-us': 0}");
+}
+
+static void pin_and_not(Vm *vm)
+{
+    sched_taskset(vm, 0, host.first);
+    sched_taskset(vm, 1, host.first);
+    vm_wait_all_move(vm, 2);
+    sched_taskset(vm, 0, host.both);
+    sched_taskset(vm, 1, host.both);
+}
+
+static void (*const actions[])(Vm *vm) = {
+    stop_and_cont, reset, delete_and_add, place_and_not, limit, pin_and_not,
+};
+
+static int rounds(void)
+{
+    return g_getenv("LLCSCHED_SOAK") ? 200 : 20;
+}
+
+/* A reset clears what the guest counted, so it is asked before each. */
+static void do_anything(Vm *vm, int times)
+{
+    for (int i = 0; i < times; i++) {
+        int a = g_test_rand_int_range(0, G_N_ELEMENTS(actions));
+
+        actions[a](vm);
+        g_assert_cmpuint(meets_after(vm, 100), ==, 0);
+        vm_wait_all_move(vm, 2);
+    }
+}
+
+static void test_churn(gconstpointer accel)
+{
+    g_autoptr(Vm) vm = NULL;
+
+    if (vm_skip_without_kvm(accel)) {
+        return;
+    }
+    vm = start_with(accel, GATE ",interval=100", GROUP_A GROUP_B);
+    do_anything(vm, rounds());
+    g_assert_cmpuint(meets_after(vm, 1000), ==, 0);
+    vm_do(vm, "object-del", "{'id': 'a'}");
+    vm_do(vm, "object-del", "{'id': 'b'}");
+    vm_do(vm, "object-del", "{'id': 'sched0'}");
+    vm_wait_all_move(vm, 2);
+}
+
+static void test_migration(gconstpointer accel)
+{
+    Vm *vm, *to;
+
+    if (vm_skip_without_kvm(accel)) {
+        return;
+    }
+    vm = start_with(accel, GATE, GROUP_A GROUP_B);
+    for (int i = 0; i < rounds() / 4; i++) {
+        g_autofree char *object = sched_object(&host, GATE);
+        g_autofree char *args = g_strconcat(
+            object, " " GROUP_A GROUP_B "-incoming defer", NULL);
+
+        g_assert_cmpuint(meets_after(vm, 1000), ==, 0);
+        to = vm_start(&(VmConfig) { .accel = accel, .smp = "2,sockets=2",
+                                    .mode = "meet", .args = args });
+        vm_migrate(vm, to);
+        vm_free(vm);
+        vm = to;
+        vm_wait_all_move(vm, 2);
+        do_anything(vm, 1);
+    }
+    vm_free(vm);
+}
+
+/* Never the same vCPU twice: see test-placement-changes.c. */
+static void test_plug(gconstpointer accel)
+{
+    g_autofree char *object = sched_object(&host, GATE);
+    g_autofree char *args = g_strconcat(
+        object, " " GROUP_A
+        "-object llcsched-group,id=b,vcpus=1-20,cookie=two,"
+        "quota-us=5000,period-us=10000", NULL);
+    g_autoptr(Vm) vm = NULL;
+
+    if (vm_skip_without_kvm(accel)) {
+        return;
+    }
+    vm = vm_start(&(VmConfig) { .accel = accel,
+                                .smp = "1,sockets=21,maxcpus=21",
+                                .mode = "meet", .args = args });
+    vm_wait_up(vm, 1);
+    for (int socket = 1; socket <= rounds() / 2 && socket <= 20; socket++) {
+        g_autoptr(JsonNode) deleted = NULL;
+
+        vm_do(vm, "device_add",
+              "{'driver': 'qemu64-x86_64-cpu', 'id': 'plugged',"
+              " 'socket-id': %d, 'core-id': 0, 'thread-id': 0}", socket);
+        vm_send(vm, 'p');
+        vm_wait_up(vm, 2);
+        vm_wait_all_move(vm, 2);
+        g_assert_cmpuint(meets_after(vm, 500), ==, 0);
+        vm_do(vm, "device_del", "{'id': 'plugged'}");
+        vm_send(vm, 'p');
+        deleted = vm_wait_event(vm, "DEVICE_DELETED");
+        vm_wait_up(vm, 1);
+        vm_wait_all_move(vm, 1);
+    }
+}
+
+static void test_quit(gconstpointer accel)
+{
+    if (vm_skip_without_kvm(accel)) {
+        return;
+    }
+    for (int i = 0; i < rounds() / 4; i++) {
+        g_autoptr(Vm) vm = start_with(accel, GATE, GROUP_A GROUP_B);
+        int status;
+
+        if (i % 2) {
+            vm_do(vm, "quit", NULL);
+        } else {
+            vm_send(vm, 'q');
+        }
+        status = vm_wait_exit(vm);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+            vm_fail(vm, "QEMU ended with status 0x%x", status);
+        }
+    }
+}
+
 static void add_cases(const char *accel, const char *name)
 {
     static const struct {
         const char *name;
         GTestDataFunc test;
     } tests[] = {
-        { "two-cookies-never-meet", test_apart },
+        { "two-cookies-never-meet-and-share-alike", test_apart },
+        { "vcpus-without-a-cookie-never-meet-one", test_without_cookie },
+        { "weights-are-kept", test_weights },
         { "one-cookie-runs-on-both-siblings", test_together },
+        { "who-halts-gives-up-its-turn", test_halting },
+        { "two-vcpus-of-each-cookie", test_four },
+        { "anything-at-once", test_churn },
+        { "migration", test_migration },
+        { "plugging", test_plug },
+        { "quitting", test_quit },
     };
 
     for (guint i = 0; i < G_N_ELEMENTS(tests); i++) {

@@ -31,6 +31,16 @@ void vcpu_gate_close(CPUState *cpu, uint32_t reason);
 void vcpu_gate_close_then(CPUState *cpu, uint32_t reason, run_on_cpu_func func,
                           run_on_cpu_data data);
 
+/* The same in the vCPU's own thread: it is out, and stays so. */
+void vcpu_gate_close_self(CPUState *cpu, uint32_t reason);
+
+/*
+ * async_run_on_cpu() from any thread.  Who queues work without the BQL can be
+ * too late for a vCPU that is about to wait, and too early for one that waits:
+ * then it sleeps on.  Here the main loop wakes it once more.
+ */
+void vcpu_gate_run(CPUState *cpu, run_on_cpu_func func, run_on_cpu_data data);
+
 /* Take @reason back; the vCPU runs again if it was the last.  BQL held. */
 void vcpu_gate_open(CPUState *cpu, uint32_t reason);
 
