@@ -76,7 +76,9 @@ TrustPlan *llcsched_cores_refine(const Llcsched *s, const PlacementInput *in,
         return NULL;
     }
     numbers = llcsched_cookie_numbers(s);
-    return trust_refine(plan, in, numbers, previous, s->trust.kernel);
+    return trust_refine(plan, in, numbers, previous, s->trust.kernel ||
+                        s->config.trust_backend ==
+                        LLCSCHED_TRUST_BACKEND_KERNEL);
 }
 
 char *llcsched_cores_explain(const TrustPlan *trust, const Plan *plan,

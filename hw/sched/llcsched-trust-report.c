@@ -13,13 +13,14 @@
 
 /*
  * What masks alone do.  Without a second cookie they keep nobody off, and
- * trust=strict does without them.  Lock held.
+ * trust=strict does without them, as does trust-backend=kernel.  Lock held.
  */
 static bool llcsched_trust_disjoint(const Llcsched *s)
 {
     g_autoptr(TrustPlan) judged = NULL;
 
-    if (s->config.trust == LLCSCHED_TRUST_STRICT) {
+    if (s->config.trust == LLCSCHED_TRUST_STRICT ||
+        s->config.trust_backend != LLCSCHED_TRUST_BACKEND_AUTO) {
         return false;
     }
     judged = llcsched_cores_judge(s);

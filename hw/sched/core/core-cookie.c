@@ -69,7 +69,8 @@ const char *core_cookie_explain(CoreCookieVerdict verdict)
     case CORE_COOKIE_UNSUPPORTED:
         return "this kernel has no core scheduling (Linux 5.14 and later with "
                "CONFIG_SCHED_CORE have it): boot one that has, turn SMT off "
-               "(echo off > /sys/devices/system/cpu/smt/control), or accept "
+               "(echo off > /sys/devices/system/cpu/smt/control), have the "
+               "cookies of this VM take turns by trust-backend=gate, or accept "
                "less by trust=best-effort";
     case CORE_COOKIE_GONE:
         return "the thread that the cookie is shared from is gone, or not in "
