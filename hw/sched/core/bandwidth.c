@@ -67,6 +67,9 @@ static void gate_update(BandwidthGroup *group, int64_t now)
     const BandwidthGroup *by = group->parent ? group->parent->gated_by : NULL;
 
     by = group->account.dry ? group : by;
+    if (by == group->gated_by) {
+        return;
+    }
     if (!by != !group->gated_by) {
         group->tree->gates_changed = true;
         if (by) {
@@ -119,7 +122,7 @@ static uint64_t take_pending(BandwidthGroup *group)
 /* Children come last, so one pass backwards passes all charges up. */
 static void settle(BandwidthTree *tree, int64_t now)
 {
-    int64_t late = MAX(now - tree->look_due, 0);
+    uint64_t late = MAX(now - tree->look_due, 0);
 
     tree->look_due = INT64_MAX;
     for (guint i = tree->groups->len; i-- > 0;) {
@@ -127,7 +130,9 @@ static void settle(BandwidthTree *tree, int64_t now)
         uint64_t used = take_pending(group);
 
         if (group->can_run_dry) {
-            group->stats.late_looks += late > (int64_t)group->limits.period_ns;
+            if (late && late > group->limits.period_ns) {
+                group->stats.late_looks++;
+            }
             bandwidth_account_settle(group, used, now);
         }
     }
