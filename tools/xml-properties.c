@@ -37,7 +37,7 @@ static const char *const switches[] = { "on", "off", NULL };
 static const char *const preferences[] = { "auto", "cache", "capacity", NULL };
 static const char *const emulators[] = { "off", "near", "other", NULL };
 static const char *const trusts[] = { "strict", "best-effort", NULL };
-static const char *const backends[] = { "auto", "kernel", NULL };
+static const char *const backends[] = { "auto", "kernel", "gate", NULL };
 
 /* The ranges are those of qapi/llcsched.json. */
 static const Property properties[] = {
@@ -69,8 +69,10 @@ static const Property properties[] = {
       .help = "If that cannot be: strict (default), best-effort",
       .argument = "HOW" },
     { "trust-backend", "trust-backend", false, KIND_WORD, backends,
-      .help = "Who sees to it: auto (default), kernel",
+      .help = "Who sees to it: auto (default), kernel, gate",
       .argument = "WHO" },
+    { "slice", "slice-us", false, KIND_NUMBER, NULL, 1000, 20000,
+      "microseconds", "A turn by trust-backend gate (default 3000)", "US" },
     { "steal-time", "steal-time", false, KIND_WORD, switches,
       .help = "Show throttled time as steal: on (default), off",
       .argument = "on|off" },
@@ -81,6 +83,8 @@ static const Property properties[] = {
       "microseconds", "That period (default 10000)", "US" },
     { "burst", "burst-us", true, KIND_NUMBER, NULL, 0, INT64_MAX,
       "microseconds", "Unused quota to carry over (default 0)", "US" },
+    { "weight", "weight", true, KIND_NUMBER, NULL, 1, 10000, "parts",
+      "Share where cookies take turns (default 100)", "N" },
     { "vcpus", "vcpus", true, KIND_LIST, NULL, 0, GUEST_VCPU_MAX, "vCPUs",
       "Limit these vCPUs (default: all)", "LIST" },
     { "parent", "parent", true, KIND_ID,

@@ -32,12 +32,15 @@ unsigned llcsched_cookie_number(const LlcschedVcpu *vcpu)
 
 unsigned llcsched_cookie_weight(const Llcsched *s, unsigned cookie)
 {
-    LlcschedHolder *holder = g_ptr_array_index(s->trust.numbered, cookie - 1);
+    LlcschedHolder *holder = NULL;
     const LlcschedGroup *group;
     unsigned weight = 0;
 
+    if (cookie != TRUST_COOKIE_NONE) {
+        holder = g_ptr_array_index(s->trust.numbered, cookie - 1);
+    }
     QTAILQ_FOREACH(group, &s->groups, next) {
-        if (group->holder == holder) {
+        if (llcsched_trust_of(s, group) == holder) {
             weight = MAX(weight, group->weight);
         }
     }

@@ -115,24 +115,11 @@ static void llcsched_group_get_weight(Object *obj, Visitor *v,
     visit_type_uint32(v, name, &weight, errp);
 }
 
-static bool llcsched_group_check_weight(const LlcschedGroup *group,
-                                        Error **errp)
-{
-    if (group->weight && !group->cookie) {
-        error_setg(errp, "property 'weight' is that of a cookie, and this "
-                   "group names none: give it a 'cookie', or leave out "
-                   "'weight'");
-        return false;
-    }
-    return true;
-}
-
 static void llcsched_group_set_weight(Object *obj, Visitor *v,
                                       const char *name, void *opaque,
                                       Error **errp)
 {
     LlcschedGroup *group = LLCSCHED_GROUP(obj);
-    uint32_t before = group->weight;
     int64_t value;
 
     if (!visit_type_int64(v, name, &value, errp)) {
@@ -144,9 +131,7 @@ static void llcsched_group_set_weight(Object *obj, Visitor *v,
         return;
     }
     group->weight = value;
-    if (group->sched && !llcsched_group_check_weight(group, errp)) {
-        group->weight = before;
-    } else if (group->sched) {
+    if (group->sched) {
         QEMU_LOCK_GUARD(&group->sched->lock);
         llcsched_turns_look(group->sched);
     }
@@ -277,8 +262,7 @@ static void llcsched_group_complete(UserCreatable *uc, Error **errp)
         error_setg(errp, "%s", err->message);
         return;
     }
-    if (!llcsched_group_check_weight(group, errp) ||
-        !llcsched_group_find_parent(group, s, errp) ||
+    if (!llcsched_group_find_parent(group, s, errp) ||
         !llcsched_group_vcpus_are_free(group, s, errp)) {
         return;
     }

@@ -480,7 +480,7 @@ struct LlcschedGroup {
     BandwidthGroup *bandwidth;
     char *cookie;               /* only compared; NULL: none of its own */
     LlcschedHolder *holder;     /* of @cookie */
-    uint32_t weight;            /* of @cookie; 0: not given */
+    uint32_t weight;            /* of its vCPUs' cookie; 0: not given */
     bool sustained;             /* was told of throttling that goes on */
     int64_t last_throttled_ns;  /* when a period was last throttled */
     QTAILQ_ENTRY(LlcschedGroup) next;
@@ -561,7 +561,12 @@ void llcsched_trust_look(Llcsched *s);
 /* Have it done soon for the first time.  Lock not held. */
 void llcsched_trust_arm(Llcsched *s);
 
-/* Whose cookie a vCPU should have: the nearest on its way up; or NULL. */
+/*
+ * Whose cookie the vCPUs of @group (NULL: of none) should have: the nearest on
+ * the way up; or NULL.  The same for a vCPU.
+ */
+LlcschedHolder *llcsched_trust_of(const Llcsched *s,
+                                  const LlcschedGroup *group);
 LlcschedHolder *llcsched_trust_wanted(const LlcschedVcpu *vcpu);
 
 /* The different holders of this VM, for the caller to free.  Lock held. */
@@ -582,7 +587,7 @@ bool llcsched_trust_admits(Llcsched *s, Error **errp);
 /* What hw/sched/core knows the vCPU's cookie by. */
 unsigned llcsched_cookie_number(const LlcschedVcpu *vcpu);
 
-/* The most that groups give it. */
+/* The most that groups of it give it; TRUST_COOKIE_NONE is one like others. */
 unsigned llcsched_cookie_weight(const Llcsched *s, unsigned cookie);
 
 /* vCPUs have other cookies: look, and plan anew.  BQL held, lock not held. */

@@ -167,8 +167,7 @@ static LlcschedCookieTurns *llcsched_turns_cookie_info(
 
     info->cookie = cookie;
     info->vcpus = llcsched_turns_vcpus(s, cookie);
-    info->weight = cookie ? llcsched_cookie_weight(s, cookie)
-                          : TRUST_WEIGHT_DEFAULT;
+    info->weight = llcsched_cookie_weight(s, cookie);
     info->sharing = stats->domain_cookies;
     info->slice_ns = stats->slice_ns;
     info->open = stats->open;

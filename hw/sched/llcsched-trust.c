@@ -41,16 +41,20 @@ static bool llcsched_trust_strict(const Llcsched *s)
     return s->config.trust == LLCSCHED_TRUST_STRICT;
 }
 
-LlcschedHolder *llcsched_trust_wanted(const LlcschedVcpu *vcpu)
+LlcschedHolder *llcsched_trust_of(const Llcsched *s,
+                                  const LlcschedGroup *group)
 {
-    const LlcschedGroup *group;
-
-    for (group = vcpu->group; group; group = group->parent) {
+    for (; group; group = group->parent) {
         if (group->holder) {
             return group->holder;
         }
     }
-    return vcpu->sched->trust.holder;
+    return s->trust.holder;
+}
+
+LlcschedHolder *llcsched_trust_wanted(const LlcschedVcpu *vcpu)
+{
+    return llcsched_trust_of(vcpu->sched, vcpu->group);
 }
 
 GPtrArray *llcsched_trust_holders(const Llcsched *s)

@@ -339,7 +339,7 @@ void llcsched_turns_forget(LlcschedVcpu *vcpu)
 
 static void llcsched_turns_set_weights(Llcsched *s)
 {
-    for (unsigned cookie = 1; cookie <= s->trust.numbered->len; cookie++) {
+    for (unsigned cookie = 0; cookie <= s->trust.numbered->len; cookie++) {
         trust_turns_set_weight(s->turns.turns, cookie,
                                llcsched_cookie_weight(s, cookie));
     }

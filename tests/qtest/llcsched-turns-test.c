@@ -110,7 +110,6 @@ static const struct BadWeight {
     { "zero", "'cookie': 'red', 'weight': 0", "weight|0|1 to 10000" },
     { "too-much", "'cookie': 'red', 'weight': 10001",
       "weight|10001|1 to 10000" },
-    { "without-cookie", "'weight': 200", "weight|cookie" },
 };
 
 static void test_bad_weight(const void *data)
@@ -158,7 +157,9 @@ static void test_weights(void)
     assert_success(set_weight(qts, "/objects/b", 1000));
     g_assert_cmpint(turns_int(qts, 1, "weight"), ==, 1000);
     assert_error(set_weight(qts, "/objects/b", 0), "weight|1 to 10000");
-    assert_error(set_weight(qts, "/objects/c", 50), "weight|cookie");
+    /* it names none, and so weighs the one that its vCPUs have */
+    assert_success(set_weight(qts, "/objects/c", 50));
+    g_assert_cmpint(turns_int(qts, 0, "weight"), ==, 50);
     g_assert_cmpint(turns_int(qts, 1, "weight"), ==, 1000);
     assert_success(delete_object(qts, "b"));
     g_assert_cmpint(turns_int(qts, 1, "weight"), ==, 300);

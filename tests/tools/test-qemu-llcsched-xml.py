@@ -35,8 +35,9 @@ ALL = ['--placement', 'core', '--dynamic', 'off', '--interval', '500',
        '--cpus', '0-7,16', '--guard-util', '30', '--guard-tasks', '40',
        '--prefer', 'cache', '--emulator-threads', 'other', '--cookie',
        'a,<"&\'>', '--trust', 'best-effort', '--trust-backend', 'auto',
-       '--steal-time', 'off', '--quota', '5000',
-       '--period', '20000', '--burst', '1000', '--vcpus', '0-1,3',
+       '--slice', '2000', '--steal-time', 'off', '--quota', '5000',
+       '--period', '20000', '--burst', '1000', '--weight', '300',
+       '--vcpus', '0-1,3',
        '--allow-affinity', '--emulator', '/opt/a&b/qemu']
 
 
@@ -85,9 +86,9 @@ def test_every_option_arrives(_folder):
         '-object', 'llcsched,id=llcsched0,placement=core,dynamic=off,'
         'interval=500,cpus=0-7,cpus=16,guard-util=30,guard-tasks=40,'
         'prefer=cache,emulator=other,cookie=a,,<"&\'>,trust=best-effort,'
-        'trust-backend=auto,steal-time=off',
+        'trust-backend=auto,slice-us=2000,steal-time=off',
         '-object', 'llcsched-group,id=llcsched0-limit,quota-us=5000,'
-        'period-us=20000,burst-us=1000,vcpus=0-1,vcpus=3',
+        'period-us=20000,burst-us=1000,weight=300,vcpus=0-1,vcpus=3',
         '-sandbox', SANDBOX]
     root = ElementTree.fromstring(text)
     assert root.find('devices/emulator').text == '/opt/a&b/qemu'
