@@ -288,7 +288,7 @@ void llcsched_turns_leave(LlcschedVcpu *vcpu)
     }
     s->turns.vcpus->pdata[vcpu->index] = NULL;
     trust_turns_remove(s->turns.turns, vcpu->index, llcsched_now_ns());
-    vcpu->turn.open_due = false;
+    vcpu->turn.open_due = vcpu->turn.leaving = false;
     if (s->turns.active) {
         /* the thread, which needs no BQL, sees what follows */
         llcsched_alarm_set(&s->turns.look_alarm, llcsched_now_ns());

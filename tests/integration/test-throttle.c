@@ -217,22 +217,6 @@ static void test_loop(gconstpointer data)
 
 /* --- Hot-plug --- */
 
-static void plug(Vm *vm, int socket)
-{
-    vm_do(vm, "device_add",
-          "{'driver': 'qemu64-x86_64-cpu', 'id': 'plugged',"
-          " 'socket-id': %d, 'core-id': 0, 'thread-id': 0}", socket);
-}
-
-static void unplug(Vm *vm)
-{
-    g_autoptr(JsonNode) deleted = NULL;
-
-    vm_do(vm, "device_del", "{'id': 'plugged'}");
-    vm_send(vm, 'p');
-    deleted = vm_wait_event(vm, "DEVICE_DELETED");
-}
-
 /* Never the same vCPU twice: see test-placement-changes.c. */
 static void test_hotplug(gconstpointer accel)
 {
@@ -248,12 +232,12 @@ static void test_hotplug(gconstpointer accel)
 
         vm_wait_up(vm, 1);
         for (int socket = 1; socket <= 20; socket++) {
-            plug(vm, socket);
+            vm_plug(vm, socket);
             vm_send(vm, 'p');
             vm_wait_up(vm, 2);
             wait_throttled(vm);
             vm_wait_all_move(vm, 2);
-            unplug(vm);
+            vm_unplug(vm);
             vm_wait_up(vm, 1);
             vm_wait_all_move(vm, 1);
         }
@@ -344,12 +328,12 @@ static void test_unplug_while_gated(gconstpointer accel)
                     "-object llcsched-group,id=g,vcpus=1-20");
     vm_wait_up(vm, 1);
     for (int socket = 1; socket <= 20; socket++) {
-        plug(vm, socket);
+        vm_plug(vm, socket);
         vm_send(vm, 'p');
         vm_wait_up(vm, 2);
         vm_do(vm, "llcsched-set-limits", "{" HARDLY "}");
         vm_wait(vm, g_is_gated, NULL, "the plugged vCPU to be gated");
-        unplug(vm);
+        vm_unplug(vm);
         vm_wait_up(vm, 1);
         vm_wait_all_move(vm, 1);
         vm_do(vm, "llcsched-set-limits", "{'id': 'g', 'quota-us': 0}");
@@ -550,28 +534,15 @@ static void test_end(gconstpointer data)
 
 /* --- */
 
-static void add_cases(const char *accel, const char *name)
-{
-    static const struct {
-        const char *name;
-        GTestDataFunc test;
-    } tests[] = {
-        { "share-is-kept", test_share },
-        { "plugging", test_hotplug },
-        { "commands-while-gated", test_commands_while_gated },
-        { "unplugging-while-gated", test_unplug_while_gated },
-        { "migration", test_migration },
-        { "savevm-and-loadvm", test_snapshots },
-        { "debugger", test_debugger },
-    };
-
-    for (guint i = 0; i < G_N_ELEMENTS(tests); i++) {
-        g_autofree char *path = g_strdup_printf("/throttle/%s/%s", name,
-                                                tests[i].name);
-
-        g_test_add_data_func(path, accel, tests[i].test);
-    }
-}
+static const VmTest tests[] = {
+    { "share-is-kept", test_share },
+    { "plugging", test_hotplug },
+    { "commands-while-gated", test_commands_while_gated },
+    { "unplugging-while-gated", test_unplug_while_gated },
+    { "migration", test_migration },
+    { "savevm-and-loadvm", test_snapshots },
+    { "debugger", test_debugger },
+};
 
 static void add_loops(const char *accel, const char *name, const Loop *list,
                       guint n, GTestDataFunc test)
@@ -595,10 +566,10 @@ int main(int argc, char **argv)
 
     vm_test_init(&argc, &argv);
     sched_host_init(&host);
+    vm_add_accel_tests("/throttle", tests, G_N_ELEMENTS(tests));
     for (guint i = 0; i < G_N_ELEMENTS(accels); i++) {
         const char *accel = accels[i][0], *name = accels[i][1];
 
-        add_cases(accel, name);
         add_loops(accel, name, loops, G_N_ELEMENTS(loops), test_loop);
         add_loops(accel, name, ends, G_N_ELEMENTS(ends), test_end);
     }

@@ -443,18 +443,12 @@ static void test_plug(gconstpointer accel)
                                 .mode = "meet", .args = args });
     vm_wait_up(vm, 1);
     for (int socket = 1; socket <= rounds() / 2 && socket <= 20; socket++) {
-        g_autoptr(JsonNode) deleted = NULL;
-
-        vm_do(vm, "device_add",
-              "{'driver': 'qemu64-x86_64-cpu', 'id': 'plugged',"
-              " 'socket-id': %d, 'core-id': 0, 'thread-id': 0}", socket);
+        vm_plug(vm, socket);
         vm_send(vm, 'p');
         vm_wait_up(vm, 2);
         vm_wait_all_move(vm, 2);
         g_assert_cmpuint(meets_after(vm, 500), ==, 0);
-        vm_do(vm, "device_del", "{'id': 'plugged'}");
-        vm_send(vm, 'p');
-        deleted = vm_wait_event(vm, "DEVICE_DELETED");
+        vm_unplug(vm);
         vm_wait_up(vm, 1);
         vm_wait_all_move(vm, 1);
     }
@@ -481,31 +475,18 @@ static void test_quit(gconstpointer accel)
     }
 }
 
-static void add_cases(const char *accel, const char *name)
-{
-    static const struct {
-        const char *name;
-        GTestDataFunc test;
-    } tests[] = {
-        { "two-cookies-never-meet-and-share-alike", test_apart },
-        { "vcpus-without-a-cookie-never-meet-one", test_without_cookie },
-        { "weights-are-kept", test_weights },
-        { "one-cookie-runs-on-both-siblings", test_together },
-        { "who-halts-gives-up-its-turn", test_halting },
-        { "two-vcpus-of-each-cookie", test_four },
-        { "anything-at-once", test_churn },
-        { "migration", test_migration },
-        { "plugging", test_plug },
-        { "quitting", test_quit },
-    };
-
-    for (guint i = 0; i < G_N_ELEMENTS(tests); i++) {
-        g_autofree char *path = g_strdup_printf("/turns/%s/%s", name,
-                                                tests[i].name);
-
-        g_test_add_data_func(path, accel, tests[i].test);
-    }
-}
+static const VmTest tests[] = {
+    { "two-cookies-never-meet-and-share-alike", test_apart },
+    { "vcpus-without-a-cookie-never-meet-one", test_without_cookie },
+    { "weights-are-kept", test_weights },
+    { "one-cookie-runs-on-both-siblings", test_together },
+    { "who-halts-gives-up-its-turn", test_halting },
+    { "two-vcpus-of-each-cookie", test_four },
+    { "anything-at-once", test_churn },
+    { "migration", test_migration },
+    { "plugging", test_plug },
+    { "quitting", test_quit },
+};
 
 int main(int argc, char **argv)
 {
@@ -513,8 +494,7 @@ int main(int argc, char **argv)
 
     vm_test_init(&argc, &argv);
     sched_host_init_siblings(&host);
-    add_cases("kvm", "kvm");
-    add_cases(VM_TCG, "tcg");
+    vm_add_accel_tests("/turns", tests, G_N_ELEMENTS(tests));
     ret = g_test_run();
     sched_host_clear(&host);
     return ret;

@@ -94,3 +94,19 @@ void vm_wait_all_move(Vm *vm, int n)
 
     vm_wait(vm, all_moved, &movement, "every vCPU's counter to move");
 }
+
+void vm_plug(Vm *vm, int socket)
+{
+    vm_do(vm, "device_add",
+          "{'driver': 'qemu64-x86_64-cpu', 'id': 'plugged',"
+          " 'socket-id': %d, 'core-id': 0, 'thread-id': 0}", socket);
+}
+
+void vm_unplug(Vm *vm)
+{
+    g_autoptr(JsonNode) deleted = NULL;
+
+    vm_do(vm, "device_del", "{'id': 'plugged'}");
+    vm_send(vm, 'p');
+    deleted = vm_wait_event(vm, "DEVICE_DELETED");
+}

@@ -86,6 +86,23 @@ bool vm_skip_without_kvm(const char *accel)
     return false;
 }
 
+static void add_accel_tests(const char *prefix, const VmTest *tests, guint n,
+                            const char *accel, const char *name)
+{
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *path = g_strdup_printf("%s/%s/%s", prefix, name,
+                                                tests[i].name);
+
+        g_test_add_data_func(path, accel, tests[i].test);
+    }
+}
+
+void vm_add_accel_tests(const char *prefix, const VmTest *tests, guint n)
+{
+    add_accel_tests(prefix, tests, n, "kvm", "kvm");
+    add_accel_tests(prefix, tests, n, VM_TCG, "tcg");
+}
+
 void vm_add_platform_tests(const char *prefix, GTestDataFunc test, bool plugs)
 {
     static const VmPlatform platforms[] = {

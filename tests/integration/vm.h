@@ -60,6 +60,14 @@ typedef struct VmPlatform {
  */
 void vm_add_platform_tests(const char *prefix, GTestDataFunc test, bool plugs);
 
+typedef struct VmTest {
+    const char *name;
+    GTestDataFunc test;         /* its data is the accelerator */
+} VmTest;
+
+/* Add the @n @tests as PREFIX/kvm/NAME, and as PREFIX/tcg/NAME. */
+void vm_add_accel_tests(const char *prefix, const VmTest *tests, guint n);
+
 /*
  * Start QEMU and wait until QMP answers (and, without @paused, no longer: see
  * vm_wait_up()).  vm_free() kills and reaps it, whatever it does.
@@ -128,6 +136,12 @@ void vm_forget_events(Vm *vm);
 
 /* Migrate to @to, which was started with "-incoming defer" and runs then. */
 void vm_migrate(Vm *from, Vm *to);
+
+/* Plug the vCPU of @socket; the guest is not told. */
+void vm_plug(Vm *vm, int socket);
+
+/* Unplug it; the guest lets it go. */
+void vm_unplug(Vm *vm);
 
 /* Thread ids of the vCPUs in the order of their indexes: GArray of int. */
 GArray *vm_vcpu_threads(Vm *vm);
