@@ -490,6 +490,9 @@ struct LlcschedGroup {
 bool llcsched_throttle_init(Llcsched *s, Error **errp);
 void llcsched_throttle_fini(Llcsched *s);
 
+/* The view is of another host.  Lock held, or the object is new. */
+void llcsched_throttle_host_changed(Llcsched *s);
+
 /* The VM stops, or is about to run: a look follows.  Lock not held. */
 void llcsched_throttle_pause(Llcsched *s);
 void llcsched_throttle_resume(Llcsched *s);

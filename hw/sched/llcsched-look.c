@@ -123,6 +123,7 @@ bool llcsched_take_view(Llcsched *s, LlcschedView *view)
     s->view = view;
     llcsched_view_free(old);
     if (!same_host) {
+        llcsched_throttle_host_changed(s);
         llcsched_turns_host_changed(s);
     }
     return !same;

@@ -372,6 +372,12 @@ void llcsched_throttle_set_limits(LlcschedGroup *group,
     llcsched_throttle_look(s);
 }
 
+void llcsched_throttle_host_changed(Llcsched *s)
+{
+    bandwidth_tree_set_cpus(s->bandwidth,
+                            MAX(host_cpuset_count(&s->view->host->online), 1));
+}
+
 bool llcsched_throttle_init(Llcsched *s, Error **errp)
 {
     AioContext *thread = NULL, *main_loop = NULL;
@@ -387,6 +393,7 @@ bool llcsched_throttle_init(Llcsched *s, Error **errp)
         return false;
     }
     s->bandwidth = bandwidth_tree_new();
+    llcsched_throttle_host_changed(s);
     if (!runstate_is_running()) {
         bandwidth_pause(s->bandwidth, llcsched_now_ns());
         s->throttle_paused = true;

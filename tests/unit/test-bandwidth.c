@@ -632,6 +632,36 @@ static int64_t idle_look(BandwidthTree *tree, int from)
     return bandwidth_next_look(tree, from * PERIOD) - from * PERIOD;
 }
 
+/* Looks in a hundred periods of 16 spinning vCPUs on two CPUs. */
+static int crowded_looks(BandwidthTree *tree, BandwidthGroup *group)
+{
+    int64_t now = 0;
+    int looks = 0;
+
+    while (now < 100 * PERIOD) {
+        int64_t next = bandwidth_next_look(tree, now);
+
+        if (!bandwidth_group_gated(group)) {
+            bandwidth_charge(group, 2 * (next - now));
+        }
+        now = next;
+        bandwidth_advance(tree, now);
+        looks++;
+    }
+    return looks;
+}
+
+/* One to close and one to refill; the risk that all run at once is none. */
+static void test_no_more_vcpus_run_than_there_are_cpus(void)
+{
+    g_autoptr(BandwidthTree) tree = bandwidth_tree_new();
+    BandwidthGroup *group = add(tree, NULL, (BandwidthLimits) {
+        PERIOD, PERIOD, 0 }, 16);
+
+    bandwidth_tree_set_cpus(tree, 2);
+    g_assert_cmpint(crowded_looks(tree, group), <=, 240);
+}
+
 static void test_many_idle_vcpus_need_few_looks(void)
 {
     g_autoptr(BandwidthTree) tree = bandwidth_tree_new();
@@ -890,6 +920,8 @@ int main(int argc, char **argv)
         test_the_look_comes_when_a_group_could_be_dry);
     ADD("a-refill-below-a-closed-gate-needs-a-look",
         test_a_refill_below_a_closed_gate_needs_a_look);
+    ADD("no-more-vcpus-run-than-there-are-cpus",
+        test_no_more_vcpus_run_than_there_are_cpus);
     ADD("many-idle-vcpus-need-few-looks", test_many_idle_vcpus_need_few_looks);
     ADD("the-rate-is-learned-from-what-ran-ungated",
         test_the_rate_is_learned_from_what_ran_ungated);

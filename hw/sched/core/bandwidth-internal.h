@@ -67,6 +67,7 @@ struct BandwidthTree {
     int64_t now;                /* of the latest call */
     int64_t epoch;              /* periods of all lengths begin here */
     int64_t look_due;           /* INT64_MAX: none was asked for */
+    uint64_t cpus;              /* of the host: as many vCPUs run at once */
     bool gates_stale;           /* some group ran dry or is so no more */
     bool gates_changed;         /* since the caller was last told */
     bool paused;

@@ -180,13 +180,19 @@ static uint64_t left_to_aim(const BandwidthGroup *group)
     return remaining - MIN(remaining, group->predict.aim);
 }
 
+/* How many vCPUs can run at once, if all that are let in want to. */
+static uint64_t most_at_once(const BandwidthGroup *group)
+{
+    return MIN(group->open_vcpus, group->tree->cpus);
+}
+
 static int64_t time_to_dry(const BandwidthGroup *group)
 {
     uint64_t risk = group->account.remaining +
                     RISK_QUOTAS * group->limits.quota_ns;
     int64_t expected = time_to_use(left_to_aim(group), group->predict.rate);
     int64_t rest = MIN(group->limits.period_ns / RISK_LOOKS, RISK_NS_MAX);
-    int64_t risked = risk / group->open_vcpus;
+    int64_t risked = risk / most_at_once(group);
 
     if (group->predict.idle >= IDLE_NS) {
         expected = MAX(expected, rest);
@@ -198,7 +204,7 @@ static int64_t time_to_dry(const BandwidthGroup *group)
 /* Whether all its vCPUs together cannot use what is left in @time. */
 static bool lasts(const BandwidthGroup *group, int64_t time)
 {
-    return left_to_aim(group) >= group->open_vcpus * time;
+    return left_to_aim(group) >= most_at_once(group) * time;
 }
 
 static bool is_open(const BandwidthGroup *group)

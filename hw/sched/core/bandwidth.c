@@ -14,7 +14,14 @@ BandwidthTree *bandwidth_tree_new(void)
 
     tree->groups = g_ptr_array_new_with_free_func(g_free);
     tree->look_due = INT64_MAX;
+    tree->cpus = BANDWIDTH_VCPUS_MAX;
     return tree;
+}
+
+void bandwidth_tree_set_cpus(BandwidthTree *tree, unsigned n_cpus)
+{
+    g_assert(n_cpus);
+    tree->cpus = n_cpus;
 }
 
 void bandwidth_tree_free(BandwidthTree *tree)

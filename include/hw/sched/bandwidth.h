@@ -105,6 +105,12 @@ void bandwidth_tree_free(BandwidthTree *tree); /* its groups with it */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(BandwidthTree, bandwidth_tree_free)
 
 /*
+ * How many host CPUs there are, at least 1: no more vCPUs than that use CPU
+ * time at once.  Where more wake up than there are CPUs, it saves looks.
+ */
+void bandwidth_tree_set_cpus(BandwidthTree *tree, unsigned n_cpus);
+
+/*
  * Add a group without vCPUs below @parent (NULL: a root), with valid @limits.
  * Owned by the tree.  NULL and @err if it would be deeper than
  * BANDWIDTH_DEPTH_MAX.
