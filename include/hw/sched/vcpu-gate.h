@@ -27,7 +27,10 @@
  */
 void vcpu_gate_close(CPUState *cpu, uint32_t reason);
 
-/* The same, and have @func run in the vCPU's thread once it has left. */
+/*
+ * The same, and have @func run in the vCPU's thread once it has left: without
+ * the BQL perhaps as late as when the gate opens, see vcpu_gate_run().
+ */
 void vcpu_gate_close_then(CPUState *cpu, uint32_t reason, run_on_cpu_func func,
                           run_on_cpu_data data);
 
