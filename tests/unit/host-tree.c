@@ -101,21 +101,31 @@ HostTopology *host_tree_topology(const char *text)
     return host;
 }
 
-void host_tree_put(const char *dir, const char *path, const char *data,
-                   gssize len)
+static void put_bytes(const char *full, const char *data, size_t len)
 {
-    g_autofree char *full = g_build_filename(dir, SYSTEM_DIR, path, NULL);
     g_autofree char *parent = g_path_get_dirname(full);
     FILE *file;
 
     g_assert_cmpint(g_mkdir_with_parents(parent, 0755), ==, 0);
     file = fopen(full, "w");
     g_assert_nonnull(file);
-    if (len < 0) {
-        len = strlen(data);
-    }
     g_assert_cmpuint(fwrite(data, 1, len, file), ==, len);
     fclose(file);
+}
+
+void host_tree_put(const char *dir, const char *path, const char *data,
+                   gssize len)
+{
+    g_autofree char *full = g_build_filename(dir, SYSTEM_DIR, path, NULL);
+
+    put_bytes(full, data, len < 0 ? strlen(data) : len);
+}
+
+void host_tree_put_text(const char *dir, const char *path, const char *text)
+{
+    g_autofree char *full = g_build_filename(dir, path, NULL);
+
+    put_bytes(full, text, strlen(text));
 }
 
 void host_tree_remove(const char *dir, const char *path)

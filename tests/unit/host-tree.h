@@ -33,6 +33,9 @@ HostTopology *host_tree_topology(const char *text);
 void host_tree_put(const char *dir, const char *path, const char *data,
                    gssize len);
 
+/* Write a string to @dir/@path. */
+void host_tree_put_text(const char *dir, const char *path, const char *text);
+
 /* Remove @dir/sys/devices/system/@path, a file or a folder. */
 void host_tree_remove(const char *dir, const char *path);
 

@@ -12,17 +12,6 @@
 
 #include "host-tree.h"
 
-static void put(const char *dir, const char *path, const char *text)
-{
-    g_autofree char *full = g_strconcat(dir, path, NULL);
-    g_autofree char *folder = g_path_get_dirname(full);
-    g_autoptr(GError) err = NULL;
-
-    g_assert_cmpint(g_mkdir_with_parents(folder, 0777), ==, 0);
-    g_file_set_contents(full, text, -1, &err);
-    g_assert_no_error(err);
-}
-
 static void put_pidns(const char *dir, const char *target)
 {
     g_autofree char *folder = g_strconcat(dir, "/proc/self/ns", NULL);
@@ -60,7 +49,7 @@ static void test_sched_ext(void)
 
     g_assert_false(host_trust_sched_ext(dir));
     for (size_t i = 0; i < G_N_ELEMENTS(states); i++) {
-        put(dir, "/sys/kernel/sched_ext/state", states[i].text);
+        host_tree_put_text(dir, "/sys/kernel/sched_ext/state", states[i].text);
         g_assert_true(host_trust_sched_ext(dir) == states[i].active);
     }
     host_tree_free(dir);
@@ -92,7 +81,8 @@ static void test_forced_idle(void)
     for (size_t i = 0; i < G_N_ELEMENTS(forced_idle); i++) {
         ns = 7;
         g_test_message("%s", forced_idle[i].name);
-        put(dir, "/proc/self/task/42/sched", forced_idle[i].text);
+        host_tree_put_text(dir, "/proc/self/task/42/sched",
+                           forced_idle[i].text);
         g_assert_true(host_trust_forced_idle(dir, 42, &ns) ==
                       forced_idle[i].good);
         g_assert_cmpuint(ns, ==, forced_idle[i].good ? forced_idle[i].ns : 7);
@@ -130,8 +120,8 @@ static void test_peers(void)
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         char *dir = host_tree_new();
 
-        put(dir, "/proc/self/attr/current", cases[i].label);
-        put(dir, "/sys/fs/selinux/enforce", cases[i].enforce);
+        host_tree_put_text(dir, "/proc/self/attr/current", cases[i].label);
+        host_tree_put_text(dir, "/sys/fs/selinux/enforce", cases[i].enforce);
         put_pidns(dir, cases[i].pidns);
         g_test_message("case %zu", i);
         g_assert_cmpint(host_trust_peers(dir, cases[i].root), ==,
