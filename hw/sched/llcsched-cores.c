@@ -11,7 +11,10 @@
  */
 
 #include "qemu/osdep.h"
+#include "llcsched-cores.h"
 #include "llcsched-internal.h"
+#include "llcsched-look.h"
+#include "llcsched-throttle.h"
 
 unsigned llcsched_cookie_number(const LlcschedVcpu *vcpu)
 {

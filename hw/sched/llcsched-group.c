@@ -13,7 +13,10 @@
 #include "qapi/visitor.h"
 #include "qemu/module.h"
 #include "qom/object_interfaces.h"
+#include "hw/boards.h"
+#include "llcsched-cores.h"
 #include "llcsched-internal.h"
+#include "llcsched-throttle.h"
 
 #define LLCSCHED_PERIOD_US_DEFAULT 10000
 

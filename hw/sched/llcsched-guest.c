@@ -11,6 +11,7 @@
 #include "hw/boards.h"
 #include "system/hostmem.h"
 #include "system/numa.h"
+#include "llcsched-guest.h"
 #include "llcsched-internal.h"
 
 static GuestVcpuPlace llcsched_guest_place(const CpuInstanceProperties *props)

@@ -15,6 +15,7 @@
 
 #include "qemu/osdep.h"
 #include "qapi/error.h"
+#include "llcsched-holder.h"
 #include "llcsched-internal.h"
 
 /* They are never taken down, so whoever adds and deletes has an end. */

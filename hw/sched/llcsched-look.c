@@ -14,84 +14,13 @@
 #include "qapi/error.h"
 #include "qapi/qapi-events-llcsched.h"
 #include "system/qtest.h"
+#include "llcsched-apply.h"
 #include "llcsched-internal.h"
+#include "llcsched-load.h"
+#include "llcsched-look.h"
+#include "llcsched-threads.h"
+#include "llcsched-throttle.h"
 #include "trace.h"
-
-/*
- * /proc/stat counts ticks of 10 ms on most kernels: over less than ten of
- * them a percentage says little.
- */
-#define LLCSCHED_WINDOW_MIN_NS (100 * SCALE_MS)
-
-int64_t llcsched_now_ns(void)
-{
-    return qtest_enabled() ? qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL)
-                           : get_clock();
-}
-
-void llcsched_planned_free(LlcschedPlanned *planned)
-{
-    if (planned) {
-        placement_plan_free(planned->plan);
-        trust_plan_free(planned->trust);
-        g_free(planned->summary);
-        g_strfreev(planned->explanations);
-        g_free(planned->emulator_why);
-        g_free(planned);
-    }
-}
-
-void llcsched_spread_own(const LlcschedThread *thread,
-                         const HostTopology *host, const ThreadTimes *now,
-                         uint64_t *run_ns, uint64_t *wait_ns)
-{
-    int cpus = host_cpuset_count_and(&thread->mask, &host->online);
-    uint64_t run = now->run_ns - thread->times.run_ns;
-    uint64_t wait = now->wait_ns - thread->times.wait_ns;
-
-    if (!cpus || now->run_ns < thread->times.run_ns ||
-        now->wait_ns < thread->times.wait_ns) {
-        return;
-    }
-    for (int i = 0; i < host->n_llcs; i++) {
-        int here = host_cpuset_count_and(&thread->mask, &host->llcs[i].cpus);
-
-        run_ns[i] += run / cpus * here;
-        wait_ns[i] += wait / cpus * here;
-    }
-}
-
-/*
- * The load since the last measurement, if that is long enough ago to tell;
- * else NULL.  @keep makes this measurement the next one's start.  Lock held.
- */
-static HostLoad *llcsched_measure(Llcsched *s, const HostTopology *host,
-                                  HostLoadSample *sample, bool keep)
-{
-    g_autofree uint64_t *run_ns = g_new0(uint64_t, host->n_llcs);
-    g_autofree uint64_t *wait_ns = g_new0(uint64_t, host->n_llcs);
-    LlcschedVcpu *vcpu;
-
-    if (s->sample &&
-        sample->when_ns - s->sample->when_ns < LLCSCHED_WINDOW_MIN_NS) {
-        return NULL;
-    }
-    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        ThreadTimes now;
-
-        if (!vcpu->thread.id ||
-            !s->ops->thread_times(s, &vcpu->thread, &now)) {
-            continue;
-        }
-        llcsched_spread_own(&vcpu->thread, host, &now, run_ns, wait_ns);
-        if (keep) {
-            vcpu->thread.times = now;
-        }
-    }
-    llcsched_threads_add_times(s, host, run_ns, wait_ns, keep);
-    return s->sample ? host_load_between(host, s->sample, sample,
-                                         run_ns, wait_ns) : NULL;
-}
 
 /* The numbers of the old host's LLCs mean nothing any more.  Lock held. */
 static void llcsched_forget_host(Llcsched *s, const HostTopology *host)
@@ -129,147 +58,6 @@ bool llcsched_take_view(Llcsched *s, LlcschedView *view)
     return !same;
 }
 
-/* The arrays that a plan's input borrows. */
-typedef struct LlcschedInput {
-    PlacementInput in;
-    unsigned *demand;
-    const HostCpuSet **foreign;
-} LlcschedInput;
-
-static void llcsched_input_clear(LlcschedInput *input)
-{
-    g_free(input->demand);
-    g_free(input->foreign);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LlcschedInput, llcsched_input_clear)
-
-static PlacementWidth llcsched_width(LlcschedPlacement placement)
-{
-    switch (placement) {
-    case LLCSCHED_PLACEMENT_CORE:
-        return PLACEMENT_WIDTH_CORE;
-    case LLCSCHED_PLACEMENT_CPU:
-        return PLACEMENT_WIDTH_CPU;
-    default:
-        return PLACEMENT_WIDTH_LLC; /* off plans what the default would do */
-    }
-}
-
-/*
- * A vCPU counts in full, unless a test says what it uses: what it used in the
- * last second says little of what it will need until the next plan.
- */
-static unsigned *llcsched_demand(const Llcsched *s)
-{
-    unsigned *demand = g_new(unsigned, s->guest->n_vcpus);
-
-    for (int i = 0; i < s->guest->n_vcpus; i++) {
-        demand[i] = s->config.usage && i < s->config.usage->len
-                    ? g_array_index(s->config.usage, uint32_t, i) * 10 : 1000;
-    }
-    return demand;
-}
-
-/* Lock held. */
-static void llcsched_input_init(Llcsched *s, const LlcschedView *view,
-                                const HostLoad *load, LlcschedInput *input)
-{
-    bool same_host = host_topology_equal(view->host, s->view->host);
-    LlcschedVcpu *vcpu;
-
-    input->demand = llcsched_demand(s);
-    input->foreign = g_new0(const HostCpuSet *, s->guest->n_vcpus);
-    for (int i = 0; i < s->guest->n_vcpus; i++) {
-        s->guest->vcpus[i].present = false;
-    }
-    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        if (vcpu->index < 0 || vcpu->index >= s->guest->n_vcpus) {
-            continue;
-        }
-        s->guest->vcpus[vcpu->index].present = true;
-        if (llcsched_mask_kept_off(&vcpu->thread)) {
-            input->foreign[vcpu->index] = &vcpu->thread.mask;
-        }
-    }
-    input->in = (PlacementInput) {
-        .host = view->host,
-        .guest = s->guest,
-        .load = load,
-        .demand = input->demand,
-        .foreign = input->foreign,
-        .candidates = &view->candidates,
-        .memory_nodes = &s->memory_nodes,
-        .previous = s->planned && same_host ? s->planned->plan : NULL,
-        .uses_isolated = view->uses_isolated,
-        .width = llcsched_width(s->config.placement),
-        .prefer = (PlacementPrefer)s->config.prefer,
-        .guard_util = s->config.guard_util,
-        .guard_tasks = s->config.guard_tasks,
-        .seed = s->seed,
-    };
-}
-
-QEMU_BUILD_BUG_ON((int)LLCSCHED_PREFER_AUTO != PLACEMENT_PREFER_AUTO);
-QEMU_BUILD_BUG_ON((int)LLCSCHED_PREFER_CACHE != PLACEMENT_PREFER_CACHE);
-QEMU_BUILD_BUG_ON((int)LLCSCHED_PREFER_CAPACITY != PLACEMENT_PREFER_CAPACITY);
-
-QEMU_BUILD_BUG_ON((int)LLCSCHED_EMULATOR_OFF != EMULATOR_OFF);
-QEMU_BUILD_BUG_ON((int)LLCSCHED_EMULATOR_NEAR != EMULATOR_NEAR);
-QEMU_BUILD_BUG_ON((int)LLCSCHED_EMULATOR_OTHER != EMULATOR_OTHER);
-
-/*
- * One mask for all of them: which vCPUs a queue serves only the guest knows, so
- * each is taken to serve all.  Lock held.
- */
-static void llcsched_plan_emulator(const Llcsched *s, const HostTopology *host,
-                                   LlcschedPlanned *planned)
-{
-    const EmulatorInput in = {
-        .host = host,
-        .guest = s->guest,
-        .plan = planned->plan,
-        .mode = (EmulatorMode)s->config.emulator,
-    };
-
-    emulator_placement(&in, NULL, &planned->emulator);
-    planned->emulator_why = emulator_explain(&in, &planned->emulator);
-}
-
-static char *llcsched_explain(const PlacementInput *in,
-                              const LlcschedPlanned *planned, int vcpu)
-{
-    g_autofree char *place = NULL;
-    g_autofree char *cores = NULL;
-
-    if (!in->guest->vcpus[vcpu].present) {
-        return g_strdup("");
-    }
-    place = placement_explain(in, planned->plan, vcpu);
-    cores = llcsched_cores_explain(planned->trust, planned->plan, in->host,
-                                   vcpu);
-    return cores ? g_strdup_printf("%s; %s", place, cores)
-                 : g_steal_pointer(&place);
-}
-
-/* Lock held; @view has candidates. */
-static LlcschedPlanned *llcsched_plan(Llcsched *s, const LlcschedView *view,
-                                      const HostLoad *load)
-{
-    LlcschedPlanned *planned = g_new0(LlcschedPlanned, 1);
-    g_auto(LlcschedInput) input = { };
-
-    llcsched_input_init(s, view, load, &input);
-    planned->plan = placement_plan(&input.in);
-    planned->summary = placement_summary(&input.in, planned->plan);
-    planned->trust = llcsched_cores_refine(s, &input.in, planned->plan);
-    planned->explanations = g_new0(char *, s->guest->n_vcpus + 1);
-    for (int i = 0; i < s->guest->n_vcpus; i++) {
-        planned->explanations[i] = llcsched_explain(&input.in, planned, i);
-    }
-    llcsched_plan_emulator(s, view->host, planned);
-    return planned;
-}
-
 /* Lock held. */
 static void llcsched_note_guards(Llcsched *s, int64_t now_ns)
 {
@@ -278,66 +66,6 @@ static void llcsched_note_guards(Llcsched *s, int64_t now_ns)
             s->guarded_since_ns[i] = 0;
         } else if (!s->guarded_since_ns[i]) {
             s->guarded_since_ns[i] = now_ns;
-        }
-    }
-}
-
-/* True if the mask changed.  Lock held, thread alive. */
-static bool llcsched_apply_one(Llcsched *s, LlcschedVcpu *vcpu,
-                               const VcpuPlan *vplan, bool retry)
-{
-    bool changed;
-
-    if (!llcsched_turns_may_move(vcpu, &vplan->mask)) {
-        return false;
-    }
-    changed = llcsched_mask_set(s, &vcpu->thread, &vplan->mask, retry);
-    llcsched_turns_moved(vcpu);
-    if (!changed) {
-        return false;
-    }
-    if (vcpu->host_llc >= 0 && vcpu->host_llc != vplan->host_llc) {
-        vcpu->moves++;
-    }
-    vcpu->host_llc = vplan->host_llc;
-    s->masks_set++;
-    return true;
-}
-
-/* How many masks changed.  Lock held. */
-static int llcsched_apply(Llcsched *s, bool retry)
-{
-    const Plan *plan = s->planned->plan;
-    LlcschedVcpu *vcpu;
-    int changes = 0;
-
-    if (s->config.placement == LLCSCHED_PLACEMENT_OFF) {
-        return 0;
-    }
-    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        if (vcpu->thread.id && !llcsched_mask_kept_off(&vcpu->thread) &&
-            vcpu->index >= 0 && vcpu->index < plan->n_vcpus) {
-            changes += llcsched_apply_one(s, vcpu, &plan->vcpus[vcpu->index],
-                                          retry);
-        }
-    }
-    return changes;
-}
-
-/* The memory is where the vCPUs were when the guest first touched it. */
-static void llcsched_note_memory(Llcsched *s)
-{
-    const HostTopology *host = s->view->host;
-    const Plan *plan = s->planned->plan;
-
-    if (!host_cpuset_empty(&s->memory_nodes) ||
-        s->config.placement == LLCSCHED_PLACEMENT_OFF) {
-        return;
-    }
-    for (int i = 0; i < host->n_llcs; i++) {
-        if (plan->llcs[i].vcpus && host->llcs[i].node >= 0) {
-            host_cpuset_add(&s->memory_nodes,
-                            host->nodes[host->llcs[i].node].id);
         }
     }
 }
@@ -359,32 +87,6 @@ static LlcschedStatus llcsched_status(const Llcsched *s)
     }
     return s->config.placement == LLCSCHED_PLACEMENT_OFF
            ? LLCSCHED_STATUS_OBSERVING : LLCSCHED_STATUS_PLACED;
-}
-
-void llcsched_restore_masks(Llcsched *s)
-{
-    LlcschedVcpu *vcpu;
-
-    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        if (vcpu->thread.has_found &&
-            !llcsched_turns_may_move(vcpu, &vcpu->thread.found)) {
-            continue;
-        }
-        if (llcsched_mask_restore(s, &vcpu->thread)) {
-            vcpu->host_llc = -1;
-        }
-        llcsched_turns_moved(vcpu);
-    }
-    llcsched_threads_restore(s);
-}
-
-void llcsched_move_masks(Llcsched *s)
-{
-    if (s->config.placement == LLCSCHED_PLACEMENT_OFF) {
-        llcsched_restore_masks(s);
-    } else if (s->planned) {
-        llcsched_apply(s, false);
-    }
 }
 
 static void llcsched_see_masks(Llcsched *s, bool forgive,

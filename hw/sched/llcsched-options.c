@@ -12,7 +12,9 @@
 #include "qapi/error.h"
 #include "qapi/qapi-builtin-visit.h"
 #include "qapi/visitor.h"
+#include "llcsched-apply.h"
 #include "llcsched-internal.h"
+#include "llcsched-look.h"
 
 #define LLCSCHED_INTERVAL_MS_DEFAULT 1000
 #define LLCSCHED_INTERVAL_MS_MIN 100

@@ -10,6 +10,10 @@
 #include "qapi/error.h"
 #include "qapi/qapi-commands-llcsched.h"
 #include "llcsched-internal.h"
+#include "llcsched-look.h"
+#include "llcsched-steal.h"
+#include "llcsched-threads.h"
+#include "llcsched-throttle.h"
 
 static LlcschedHostLlc *llcsched_host_llc(const Llcsched *s, int i)
 {

@@ -14,9 +14,12 @@
 
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
+#include "hw/boards.h"
 #include "hw/sched/vcpu-gate.h"
 #include "hw/sched/vcpu-steal.h"
 #include "llcsched-internal.h"
+#include "llcsched-steal.h"
+#include "llcsched-throttle.h"
 #include "trace.h"
 
 /* Why no vCPU of this VM is told; else WAITING.  Lock or BQL held. */

@@ -16,6 +16,7 @@
 #include "qemu/main-loop.h"
 #include "hw/sched/host-threads.h"
 #include "llcsched-internal.h"
+#include "llcsched-threads.h"
 #include "trace.h"
 
 static void llcsched_other_free(void *opaque)

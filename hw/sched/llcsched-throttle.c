@@ -22,6 +22,8 @@
 #include "system/qtest.h"
 #include "hw/sched/vcpu-gate.h"
 #include "llcsched-internal.h"
+#include "llcsched-steal.h"
+#include "llcsched-throttle.h"
 #include "trace.h"
 
 /*

@@ -9,6 +9,7 @@
 #include "qemu/osdep.h"
 #include "qapi/qapi-events-llcsched.h"
 #include "hw/sched/vcpu-gate.h"
+#include "llcsched-cores.h"
 #include "llcsched-internal.h"
 
 /*

@@ -17,7 +17,9 @@
 #include "hw/sched/vcpu-gate.h"
 #include "system/qtest.h"
 #include "system/tcg.h"
+#include "llcsched-holder.h"
 #include "llcsched-internal.h"
+#include "llcsched-throttle.h"
 #include "trace.h"
 
 /* SMT that comes back is seen within this time. */

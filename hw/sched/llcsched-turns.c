@@ -19,6 +19,8 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "hw/sched/vcpu-gate.h"
+#include "llcsched-apply.h"
+#include "llcsched-cores.h"
 #include "llcsched-internal.h"
 #include "trace.h"
 

@@ -14,6 +14,10 @@
 #include "qemu/main-loop.h"
 #include "qobject/qdict.h"
 #include "llcsched-internal.h"
+#include "llcsched-look.h"
+#include "llcsched-threads.h"
+#include "llcsched-throttle.h"
+#include "llcsched-vcpu.h"
 #include "trace.h"
 
 /* In the vCPU thread, which holds no lock any more. */

@@ -13,6 +13,7 @@
 #include "qemu/module.h"
 #include "qemu/uuid.h"
 #include "qom/object_interfaces.h"
+#include "hw/boards.h"
 #include "hw/sched/host-affinity.h"
 #include "hw/sched/host-slice.h"
 #include "hw/sched/placement-seed.h"
@@ -21,7 +22,13 @@
 #include "system/qtest.h"
 #include "system/replay.h"
 #include "system/system.h"
+#include "llcsched-apply.h"
+#include "llcsched-guest.h"
 #include "llcsched-internal.h"
+#include "llcsched-look.h"
+#include "llcsched-threads.h"
+#include "llcsched-throttle.h"
+#include "llcsched-vcpu.h"
 #include "trace.h"
 
 /* A first placement is looked at again when the load is known: soon. */
@@ -65,6 +72,12 @@ void llcsched_warn_notes(Llcsched *s, const HostTopology *host)
 }
 
 /* Looks */
+
+int64_t llcsched_now_ns(void)
+{
+    return qtest_enabled() ? qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL)
+                           : get_clock();
+}
 
 /* When the next look is due; 0: never.  Lock not held. */
 static int64_t llcsched_next_look_ns(Llcsched *s)
