@@ -19,7 +19,7 @@
         .equ    ROM_SIZE, 0x10000
         .equ    SIPI_VECTOR, ROM_BASE >> 12
 
-/* Memory map, all below 512 KiB */
+/* Memory map, all below 512 KiB but RELAYS */
         .equ    IDT, 0x1000             /* 256 gates */
         .equ    VARS, 0x2000
         .equ    BOOT_SLOT, VARS + 0x00  /* slot of the boot CPU */
@@ -43,6 +43,9 @@
         .equ    HISTOGRAM_SHIFT, 9
         .equ    STEALS, 0x60000         /* one record for each APIC id */
         .equ    STEAL_SHIFT, 6
+        .equ    RELAYS, 0x100000        /* a ring of words for each APIC id */
+        .equ    RELAY_SHIFT, 16
+        .equ    RELAY_MASK, (1 << RELAY_SHIFT) / 4 - 1
 
 /* A slot: what one vCPU counts and knows. A cache line, so that counting is
  * not sharing. */
@@ -58,6 +61,7 @@
         .equ    S_PARTNER, 28           /* APIC id of the other */
         .equ    S_LOOKS, 32             /* of "meet": looks that count */
         .equ    S_MEETS, 36             /* and those in which both ran */
+        .equ    S_RELAYS, 40            /* of "relay": words noted */
         .equ    S_TSC, 48               /* 64 bits: the TSC when last noted */
         .equ    S_GAP, 56               /* the most between two of these */
         .equ    S_JOB, 60               /* S_TICKS when it last began a job */
@@ -141,7 +145,10 @@
         .equ    MODE_LAG, 7
         .equ    MODE_BURST, 8
         .equ    MODE_MEET, 9
-        .equ    N_MODES, 10
+        .equ    MODE_NAP, 10
+        .equ    MODE_PULSE, 11
+        .equ    MODE_RELAY, 12
+        .equ    N_MODES, 13
         .equ    MEET_TSC, 400000        /* a look counts if it took less */
         .equ    MEET_LOOPS, 20
         .equ    JOB_TICKS, 5            /* from one job to the next */
@@ -381,33 +388,36 @@ work_gap:
         je      work_gap
         jmp     work
 
-/* Looks whether its partner's counter moves while it looks itself. A look that
- * took longer says nothing: this vCPU may have been out of the guest. */
+/* Looks whether its partner's counter moves while it looks itself. */
 work_meet:
         cmpl    $0, S_CELL(%ebx)
         je      alone
-        mov     S_PARTNER(%ebx), %esi
+        call    look
+        jmp     work
+
+/* Count, and look once at the partner, which may be another than last time. A
+ * look that took longer says nothing: this vCPU may have been out of the guest.
+ * In: %ebx. */
+look:   mov     S_PARTNER(%ebx), %esi
         shl     $SLOT_SHIFT, %esi
         add     $SLOTS, %esi
-1:      incl    S_COUNT(%ebx)
+        incl    S_COUNT(%ebx)
         rdtsc
         mov     %eax, %ebp
         mov     S_COUNT(%esi), %edi
         mov     $MEET_LOOPS, %ecx
-2:      pause
-        loop    2b
+1:      pause
+        loop    1b
         sub     S_COUNT(%esi), %edi
         rdtsc
         sub     %ebp, %eax
         cmp     $MEET_TSC, %eax
-        ja      3f
+        ja      2f
         incl    S_LOOKS(%ebx)
         test    %edi, %edi
-        jz      3f
+        jns     2f                      /* cleared, if the partner is removed */
         incl    S_MEETS(%ebx)
-3:      cmpl    $MODE_MEET, MODE
-        je      1b
-        jmp     work
+2:      ret
 
 /* A job of JOB_ROUNDS at each fifth tick of the boot CPU, noting how long it
  * took. The others halt. */
@@ -430,18 +440,72 @@ work_burst:
         hlt
         jmp     work_burst
 2:      sti
-        mov     %esi, S_JOB(%ebx)
+        call    do_job
+        jmp     work_burst
+
+/* In: %ebx, and %esi = its ticks now. */
+do_job: mov     %esi, S_JOB(%ebx)
         rdtsc
         mov     %eax, S_TSC(%ebx)
         mov     %edx, S_TSC + 4(%ebx)
         mov     JOB_ROUNDS, %ecx
         or      $1, %ecx
-3:      dec     %ecx
-        jnz     3b
+1:      dec     %ecx
+        jnz     1b
         rdtsc
         call    note_gap
         incl    S_COUNT(%ebx)
-        jmp     work_burst
+        ret
+
+/* Such a job at each tick of its own timer, of which the first comes later the
+ * higher the APIC id is. The boot CPU's timer has other work: it halts. */
+work_pulse:
+        cmp     BOOT_SLOT, %ebx
+        je      alone
+        mov     S_ID(%ebx), %eax
+        and     $63, %eax
+        inc     %eax
+        imul    $TIMER_COUNT * JOB_TICKS / 64, %eax
+        mov     %eax, APIC_TIMER_INITIAL
+1:      cli
+        cmpl    $MODE_PULSE, MODE
+        jne     stop_timer
+        mov     S_TICKS(%ebx), %esi
+        cmp     S_JOB(%ebx), %esi
+        jne     2f
+        sti
+        hlt
+        jmp     1b
+2:      sti
+        movl    $TIMER_COUNT * JOB_TICKS, APIC_TIMER_INITIAL
+        call    do_job
+        jmp     1b
+
+/* Of two that never run together: notes how long none of them ran when its
+ * turn has come, that is since its partner noted the TSC last. */
+work_relay:
+        mov     S_PARTNER(%ebx), %esi
+        cmpl    $0, S_CELL(%ebx)
+        je      alone
+        shl     $SLOT_SHIFT, %esi
+        add     $SLOTS, %esi
+1:      mov     S_TSC(%ebx), %ebp
+        rdtsc
+        mov     %eax, S_TSC(%ebx)
+        incl    S_COUNT(%ebx)
+        mov     S_TSC(%esi), %edi
+        sub     %edi, %ebp
+        jns     2f                      /* its last turn was before mine */
+        sub     %edi, %eax
+        mov     S_ID(%ebx), %ecx
+        shl     $RELAY_SHIFT, %ecx
+        mov     S_RELAYS(%ebx), %edx
+        and     $RELAY_MASK, %edx
+        mov     %eax, RELAYS(%ecx, %edx, 4)
+        incl    S_RELAYS(%ebx)
+2:      cmpl    $MODE_RELAY, MODE
+        je      1b
+        jmp     work
 
 /*
  * Note the time since the last note: the most of all, and a histogram of
@@ -503,13 +567,13 @@ alone:
         jmp     work
 
 /* Busy for one tick of its own timer, halted for the next. */
-work_half:
+        .macro  half_the_time mode, busy:vararg
         cmp     BOOT_SLOT, %ebx         /* its timer runs anyway */
         je      1f
         movl    $TIMER_COUNT, APIC_TIMER_INITIAL
-1:      incl    S_COUNT(%ebx)
-        cmpl    $MODE_HALF, MODE
-        jne     3f
+1:      \busy
+        cmpl    $\mode, MODE
+        jne     stop_timer
         testl   $1, S_TICKS(%ebx)
         jz      1b
         cli
@@ -517,10 +581,22 @@ work_half:
         jz      2f
         sti
         hlt
-        jmp     work_half               /* the mode may have been another */
+        jmp     work                    /* the mode may have been another */
 2:      sti
         jmp     1b
-3:      cmp     BOOT_SLOT, %ebx
+        .endm
+
+work_half:
+        half_the_time MODE_HALF, incl S_COUNT(%ebx)
+
+/* The same, looking at its partner while it is busy. */
+work_nap:
+        cmpl    $0, S_CELL(%ebx)
+        je      alone
+        half_the_time MODE_NAP, call look
+
+stop_timer:
+        cmp     BOOT_SLOT, %ebx
         je      work
         movl    $0, APIC_TIMER_INITIAL
         jmp     work
@@ -555,8 +631,10 @@ irq_tick:
         cmp     BOOT_SLOT, %ebx
         je      1f
         cmpl    $MODE_HALF, MODE
-        jne     3f
-        jmp     2f
+        je      2f
+        cmpl    $MODE_NAP, MODE
+        je      2f
+        jmp     3f
 1:      call    service
 2:      movl    $TIMER_COUNT, APIC_TIMER_INITIAL
 3:      popal
@@ -1060,6 +1138,7 @@ print_char:
 work_table:
         .long   work_spin, work_halt, work_hop, work_ipi, work_half
         .long   work_one, work_gap, work_lag, work_burst, work_meet
+        .long   work_nap, work_pulse, work_relay
 /* Seven bytes of name, and the command that sets it. */
 mode_names:
         .ascii  "spin\0\0\0s"
@@ -1072,6 +1151,9 @@ mode_names:
         .ascii  "lag\0\0\0\0l"
         .ascii  "burst\0\0b"
         .ascii  "meet\0\0\0m"
+        .ascii  "nap\0\0\0\0a"
+        .ascii  "pulse\0\0u"
+        .ascii  "relay\0\0y"
 mode_file:
         .asciz  "opt/llcsched/mode"
         .equ    MODE_FILE_BYTES, . - mode_file

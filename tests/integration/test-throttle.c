@@ -371,56 +371,6 @@ static void test_migration(gconstpointer accel)
 
 /* --- Snapshots --- */
 
-static bool job_is_over(Vm *vm, void *opaque)
-{
-    g_autoptr(JsonNode) reply = vm_qmp(vm, "query-jobs", NULL);
-    JsonObject *job = json_array_get_object_element(
-        json_node_get_array(reply), 0);
-
-    if (json_object_has_member(job, "error")) {
-        vm_fail(vm, "no disk: %s",
-                json_object_get_string_member(job, "error"));
-    }
-    return strcmp(json_object_get_string_member(job, "status"),
-                  "concluded") == 0;
-}
-
-static void end_job(Vm *vm)
-{
-    vm_wait(vm, job_is_over, NULL, "a disk to be made");
-    vm_do(vm, "job-dismiss", "{'id': 'make'}");
-}
-
-/* No device has it: it is where snapshots go. */
-static void add_disk(Vm *vm)
-{
-    g_autofree char *path = g_build_filename(vm_dir(vm), "disk", NULL);
-
-    vm_do(vm, "blockdev-create", "{'job-id': 'make', 'options':"
-          " {'driver': 'file', 'filename': '%s', 'size': 0}}", path);
-    end_job(vm);
-    vm_do(vm, "blockdev-add", "{'driver': 'file', 'node-name': 'file',"
-          " 'filename': '%s'}", path);
-    vm_do(vm, "blockdev-create", "{'job-id': 'make', 'options':"
-          " {'driver': 'qcow2', 'file': 'file', 'size': 1048576}}");
-    end_job(vm);
-    vm_do(vm, "blockdev-add", "{'driver': 'qcow2', 'node-name': 'disk',"
-          " 'file': 'file'}");
-}
-
-static void hmp_quietly(Vm *vm, const char *line)
-{
-    g_autofree char *text = vm_hmp(vm, line);
-
-    g_assert_cmpstr(text, ==, "");
-}
-
-/* A snapshot may be of a guest in the middle of a report: it goes on there. */
-static void drop_cut_line(Vm *vm)
-{
-    g_array_unref(vm_counters(vm));
-}
-
 /* Neither waits for a gate to open, and what was saved gated goes on. */
 static void test_snapshots(gconstpointer accel)
 {
@@ -430,21 +380,21 @@ static void test_snapshots(gconstpointer accel)
         return;
     }
     vm = start(accel);
-    add_disk(vm);
+    vm_add_snapshot_disk(vm);
     for (int i = 0; i < rounds(); i++) {
         wait_throttled(vm);
-        hmp_quietly(vm, "savevm throttled");
+        vm_savevm(vm, "throttled");
         wait_throttled(vm);
-        hmp_quietly(vm, "loadvm throttled");
-        drop_cut_line(vm);
+        vm_loadvm(vm, "throttled");
+        vm_drop_cut_line(vm);
         vm_wait_all_move(vm, 2);
         vm_do(vm, "llcsched-set-limits", "{" HARDLY "}");
         vm_wait(vm, g_is_gated, NULL, "the gate to close");
-        hmp_quietly(vm, "savevm gated");
-        hmp_quietly(vm, "loadvm gated");
+        vm_savevm(vm, "gated");
+        vm_loadvm(vm, "gated");
         vm_do(vm, "llcsched-set-limits", "{'id': 'g', 'quota-us': 2000,"
               " 'period-us': 10000}");
-        drop_cut_line(vm);
+        vm_drop_cut_line(vm);
         vm_wait_all_move(vm, 2);
     }
     wait_throttled(vm);

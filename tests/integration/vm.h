@@ -143,6 +143,20 @@ void vm_plug(Vm *vm, int socket);
 /* Unplug it; the guest lets it go. */
 void vm_unplug(Vm *vm);
 
+/*
+ * Snapshots, in a disk that no device has: to be added once, with the VM
+ * running or not.
+ */
+void vm_add_snapshot_disk(Vm *vm);
+void vm_savevm(Vm *vm, const char *name);
+void vm_loadvm(Vm *vm, const char *name);
+
+/*
+ * After vm_loadvm(), once the guest runs: a snapshot may be of a guest in the
+ * middle of a report, which goes on there.
+ */
+void vm_drop_cut_line(Vm *vm);
+
 /* Thread ids of the vCPUs in the order of their indexes: GArray of int. */
 GArray *vm_vcpu_threads(Vm *vm);
 

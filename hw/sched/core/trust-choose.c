@@ -11,6 +11,25 @@
 
 #include "trust-internal.h"
 
+/* The first of those that rank lowest; NULL: none counts. */
+TrustCookie *trust_lowest(const TrustDomain *d, TrustRank *rank)
+{
+    TrustCookie *lowest = NULL;
+    int64_t least = INT64_MAX;
+    unsigned i;
+
+    for (i = 0; i < d->queue->len; i++) {
+        TrustCookie *c = trust_member(d, i);
+        int64_t at = rank(c);
+
+        if (at < least) {
+            least = at;
+            lowest = c;
+        }
+    }
+    return lowest;
+}
+
 /*
  * Slices in proportion to the weights, their mean the configured one, so that
  * a round of n cookies takes n slices whatever the weights; but the smallest
@@ -76,20 +95,19 @@ static int64_t to_vtime(const TrustCookie *c, int64_t ns)
     return ns * TRUST_VTIME_ONE / c->weight;
 }
 
-/* The least virtual time of those with @wish; INT64_MAX: there are none. */
-static int64_t least_vtime(const TrustDomain *d, TrustWish wish)
+static int64_t rank_wishing(const TrustCookie *c, TrustWish wish)
 {
-    int64_t least = INT64_MAX;
-    unsigned i;
+    return trust_cookie_dry(c) || trust_wish(c) != wish ? INT64_MAX : c->vtime;
+}
 
-    for (i = 0; i < d->queue->len; i++) {
-        const TrustCookie *c = trust_member(d, i);
+static int64_t rank_wants(const TrustCookie *c)
+{
+    return rank_wishing(c, TRUST_WANTS);
+}
 
-        if (!trust_cookie_dry(c) && trust_wish(c) == wish) {
-            least = MIN(least, c->vtime);
-        }
-    }
-    return least;
+static int64_t rank_may_want(const TrustCookie *c)
+{
+    return rank_wishing(c, TRUST_MAY_WANT);
 }
 
 /*
@@ -102,13 +120,14 @@ static int64_t least_vtime(const TrustDomain *d, TrustWish wish)
  */
 static void set_vtimes(TrustDomain *d)
 {
-    int64_t least = least_vtime(d, TRUST_WANTS);
+    const TrustCookie *first = trust_lowest(d, rank_wants);
+    int64_t least;
     unsigned i;
 
-    if (least == INT64_MAX) {
-        least = least_vtime(d, TRUST_MAY_WANT);
+    if (!first) {
+        first = trust_lowest(d, rank_may_want);
     }
-    least = least == INT64_MAX ? 0 : MAX(least, 0);
+    least = first ? MAX(first->vtime, 0) : 0;
     for (i = 0; i < d->queue->len; i++) {
         TrustCookie *c = trust_member(d, i);
 
@@ -137,21 +156,11 @@ void trust_choose_prepare(TrustTurns *turns, TrustDomain *d)
     set_vtimes(d);
 }
 
-static TrustCookie *find_least(const TrustDomain *d)
+/* By virtual time, of those that would make use of a turn. */
+static int64_t rank_next(const TrustCookie *c)
 {
-    TrustCookie *least = NULL;
-    unsigned i;
-
-    for (i = 0; i < d->queue->len; i++) {
-        TrustCookie *c = trust_member(d, i);
-
-        if (!trust_cookie_dry(c) && !c->passed &&
-            trust_wish(c) != TRUST_IDLE &&
-            (!least || c->vtime < least->vtime)) {
-            least = c;
-        }
-    }
-    return least;
+    return trust_cookie_dry(c) || c->passed || trust_wish(c) == TRUST_IDLE ?
+           INT64_MAX : c->vtime;
 }
 
 /*
@@ -235,7 +244,7 @@ TrustCookie *trust_choose(TrustTurns *turns, TrustDomain *d,
                           int64_t *ret_length)
 {
     TrustCookie *first = find_first(d);
-    TrustCookie *least = find_least(d);
+    TrustCookie *least = trust_lowest(d, rank_next);
     int64_t room;
 
     if (least && least != first) {

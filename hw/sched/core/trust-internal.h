@@ -129,7 +129,11 @@ void trust_account_start(TrustTurns *turns, TrustCookie *c);
 void trust_account_late(TrustDomain *d, TrustCookie *c, int64_t late);
 void trust_account_exit(TrustTurns *turns, TrustCookie *c);
 
+/* How a member ranks; INT64_MAX: it does not count. */
+typedef int64_t TrustRank(const TrustCookie *c);
+
 /* trust-choose.c */
+TrustCookie *trust_lowest(const TrustDomain *d, TrustRank *rank);
 void trust_choose_prepare(TrustTurns *turns, TrustDomain *d);
 TrustWish trust_wish(const TrustCookie *c);
 bool trust_other_may_want(const TrustDomain *d, const TrustCookie *c);

@@ -110,21 +110,15 @@ static bool must_yield(TrustTurns *turns, TrustDomain *d, TrustCookie *c)
     return false;
 }
 
+static int64_t rank_holder(const TrustCookie *c)
+{
+    return c->held && !c->closing ? c->turn_start : INT64_MAX;
+}
+
 /* The one whose turn it is; of several that met just now the first. */
 static TrustCookie *find_holder(const TrustDomain *d)
 {
-    TrustCookie *holder = NULL;
-    unsigned i;
-
-    for (i = 0; i < d->queue->len; i++) {
-        TrustCookie *c = trust_member(d, i);
-
-        if (c->held && !c->closing &&
-            (!holder || c->turn_start < holder->turn_start)) {
-            holder = c;
-        }
-    }
-    return holder;
+    return trust_lowest(d, rank_holder);
 }
 
 /* Order @c, whose turn it is not, out; the last proof ends its turn. */
