@@ -210,7 +210,9 @@ static Model *many_new(GRand *rand, int seed, double *ret_demand)
                      ? pick(rand, 0, host->n_llcs - 1) : start,
                      g_rand_int(rand));
         if (!guard) {
-            model_set_guard(model, i, 100, 100);
+            /* lost time alone decides */
+            model_set_guard(model, i, BALANCE_GUARD_OFF + 1,
+                            BALANCE_GUARD_OFF + 1);
         }
     }
     g_test_message("seed %d: %d VMs at %.2f on %d x %d, start %d, guard %d",

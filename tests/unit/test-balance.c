@@ -83,6 +83,15 @@ static void bench_set_others(Bench *b, int llc, unsigned per_mille)
     };
 }
 
+static void all_others(Bench *b, unsigned per_mille)
+{
+    int l;
+
+    for (l = 0; l < b->f->host->n_llcs; l++) {
+        bench_set_others(b, l, per_mille);
+    }
+}
+
 static void bench_measure(Bench *b)
 {
     int v;
@@ -297,6 +306,56 @@ static void test_lost_time_moves_below_the_guard(void)
     g_assert_cmpint(b->plan->vcpus[0].host_llc, ==, 1);
 }
 
+static void test_a_guard_at_100_percent_never_closes(void)
+{
+    g_autoptr(Bench) b = bench_new(2, 4, "4");
+
+    b->run = b->wait = 500;
+    bench_start(b, 0);
+    bench_set_others(b, 0, 1000);
+    bench_until_move(b, 10);
+    g_assert_cmpint(balance_guards(b->balance)[0].cause, !=,
+                    BALANCE_CAUSE_NONE);
+    b->f->in.guard_util = b->f->in.guard_tasks = 100;
+    bench_start(b, 0);
+    balance_watch(b->balance, b->history, b->now_ns);
+    g_assert_cmpint(balance_guards(b->balance)[0].cause, ==,
+                    BALANCE_CAUSE_NONE);
+    all_others(b, 1000);
+    g_assert_cmpint(bench_until_move(b, 60), ==, -1);
+    g_assert_cmpint(balance_guards(b->balance)[0].cause, ==,
+                    BALANCE_CAUSE_NONE);
+}
+
+/* A plan that is told starts from what the guard has seen by then. */
+static void test_a_watch_closes_before_the_first_plan(void)
+{
+    g_autoptr(Bench) b = bench_new(2, 4, "4");
+
+    balance_configure(b->balance, &b->f->in);
+    bench_set_others(b, 1, 500);
+    bench_measure(b);
+    balance_watch(b->balance, b->history, b->now_ns);
+    g_assert_false(balance_closed(b->balance)[0]);
+    g_assert_true(balance_closed(b->balance)[1]);
+    g_assert_true(balance_guards(b->balance)[1].changed);
+    g_assert_cmpuint(stats(b)->looks, ==, 0);
+    bench_start(b, 0);
+    g_assert_true(balance_closed(b->balance)[1]);
+}
+
+static void test_told_moves_are_counted(void)
+{
+    g_autoptr(Bench) b = bench_new(2, 4, "4");
+
+    bench_start(b, 0);
+    bench_start(b, 0);
+    g_assert_cmpuint(stats(b)->moves[BALANCE_MOVE_TOLD], ==, 0);
+    bench_start(b, 1);
+    g_assert_cmpuint(stats(b)->moves[BALANCE_MOVE_TOLD], ==, 1);
+    g_assert_cmpuint(stats(b)->moves_last_hour, ==, 0);
+}
+
 static void test_a_little_lost_time_is_borne(void)
 {
     g_autoptr(Bench) b = bench_new(2, 4, "4");
@@ -318,15 +377,6 @@ static void test_a_move_cools_down(void)
     bench_set_others(b, b->plan->vcpus[0].host_llc, 1000);
     g_assert_cmpint(bench_until_move(b, 20), >=, BALANCE_COOLDOWN_LOOKS);
     g_assert_cmpuint(stats(b)->kept[BALANCE_COOLDOWN], >, 0);
-}
-
-static void all_others(Bench *b, unsigned per_mille)
-{
-    int l;
-
-    for (l = 0; l < b->f->host->n_llcs; l++) {
-        bench_set_others(b, l, per_mille);
-    }
 }
 
 static void test_an_undone_move_doubles_the_cool_down(void)
@@ -450,6 +500,11 @@ int main(int argc, char **argv)
           test_equal_llcs_with_room_are_not_switched },
         { "lost-time-moves-below-the-guard",
           test_lost_time_moves_below_the_guard },
+        { "guard-at-100-percent-never-closes",
+          test_a_guard_at_100_percent_never_closes },
+        { "watch-closes-before-the-first-plan",
+          test_a_watch_closes_before_the_first_plan },
+        { "told-moves-are-counted", test_told_moves_are_counted },
         { "a-little-lost-time-is-borne", test_a_little_lost_time_is_borne },
         { "move-cools-down", test_a_move_cools_down },
         { "undone-move-doubles-the-cool-down",

@@ -59,6 +59,13 @@ static bool below(const double *load, unsigned percent)
            (load[LOAD_FAST] < limit && load[LOAD_SLOW] < limit);
 }
 
+/* See BALANCE_GUARD_OFF. */
+static bool is_watched(const PlacementGuard *limit)
+{
+    return limit->util != BALANCE_GUARD_OFF ||
+           limit->tasks != BALANCE_GUARD_OFF;
+}
+
 static BalanceCause cause_now(const Balance *balance, int l, int64_t now_ns)
 {
     const BalanceLlc *llc = &balance->llcs[l];
@@ -67,7 +74,7 @@ static BalanceCause cause_now(const Balance *balance, int l, int64_t now_ns)
     bool held = guard->cause != BALANCE_CAUSE_NONE &&
                 now_ns < guard->hold_ns;
 
-    if (!llc->cpus) {
+    if (!llc->cpus || !is_watched(limit)) {
         return BALANCE_CAUSE_NONE;
     }
     if (above(llc->util, limit->util)) {
@@ -173,6 +180,18 @@ static void close_for_loss(Balance *balance, int64_t now_ns)
     }
 }
 
+static bool any_watched(const Balance *balance)
+{
+    int l;
+
+    for (l = 0; l < balance->host->n_llcs; l++) {
+        if (is_watched(&balance->limits[l])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
  * What we would lose everywhere, per mille: a kernel that knows of no LLC evens
  * out all load, and up to ROOMY that costs nobody anything.  Where all is
@@ -200,7 +219,8 @@ void balance_count_loss(Balance *balance, int64_t now_ns)
     double share;
 
     if (!balance->known || !balance->looked_ns || window <= 0 ||
-        balance->running->forced ||
+        !balance->running || balance->running->forced ||
+        !any_watched(balance) ||
         (balance->running->guarded && balance->running->n_sets == 1)) {
         balance->lost_ns = 0;
         return;

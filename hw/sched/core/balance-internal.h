@@ -68,6 +68,7 @@ struct Balance {
     int64_t looked_ns;       /* time of the last look */
 
     BalanceSets *running, *before;
+    BalanceSets *told_from;  /* only compared, until a plan is told */
     bool due;                /* something changed since a plan was refused */
     unsigned looks_since_plan;
     double turn, turn_at;    /* see balance_turn() */

@@ -28,6 +28,7 @@ static void free_host(Balance *balance)
     host_load_free(balance->load);
     balance_sets_free(g_steal_pointer(&balance->running));
     balance_sets_free(g_steal_pointer(&balance->before));
+    balance_sets_free(g_steal_pointer(&balance->told_from));
 }
 
 static void free_guest(Balance *balance)
@@ -116,7 +117,13 @@ void balance_configure(Balance *balance, const PlacementInput *in)
     if (!balance->host || !host_topology_equal(balance->host, in->host)) {
         configure_host(balance, (HostTopology *)in->host);
     }
-    balance_sets_free(g_steal_pointer(&balance->running));
+    if (in->guest->n_vcpus != balance->n_vcpus) {
+        balance_sets_free(g_steal_pointer(&balance->running));
+    }
+    if (balance->running) {
+        balance_sets_free(balance->told_from);
+        balance->told_from = g_steal_pointer(&balance->running);
+    }
     balance_sets_free(g_steal_pointer(&balance->before));
     configure_guest(balance, in->guest);
     balance->candidates = *in->candidates;

@@ -64,12 +64,13 @@ static bool masks_differ(const BalanceSets *a, const BalanceSets *b)
 void balance_took(Balance *balance, const Plan *plan, int64_t now_ns)
 {
     BalanceSets *sets = balance_sets_new(balance, plan);
+    const BalanceSets *was = balance->running ?: balance->told_from;
 
-    balance->stats.moves[BALANCE_MOVE_TOLD] += masks_differ(balance->running,
-                                                            sets);
+    balance->stats.moves[BALANCE_MOVE_TOLD] += masks_differ(was, sets);
     took(balance, sets, now_ns);
     /* Where the VM was before somebody else decided is nothing to undo. */
     balance_sets_free(g_steal_pointer(&balance->before));
+    balance_sets_free(g_steal_pointer(&balance->told_from));
 }
 
 static BalanceVerdict keep(Balance *balance, BalanceReason reason)
@@ -120,6 +121,9 @@ static void read_vcpus(Balance *balance, const LoadHistory *history)
 
     balance->run_wait = balance->wait = 0;
     balance->waits_known = true;
+    if (!balance->running) {
+        return;
+    }
     for (v = 0; v < balance->n_vcpus; v++) {
         VcpuLoad fast = load_history_get_vcpu(history, v, LOAD_FAST);
         VcpuLoad last = load_history_get_vcpu(history, v, LOAD_LAST);
@@ -218,6 +222,8 @@ static void restore_closed(Balance *balance)
 static void read_all(Balance *balance, const LoadHistory *history,
                      int64_t now_ns)
 {
+    g_assert(load_history_n_vcpus(history) == balance->n_vcpus);
+    g_assert(load_history_n_llcs(history) == balance->host->n_llcs);
     restore_closed(balance);
     read_llcs(balance, history);
     read_vcpus(balance, history);
@@ -229,6 +235,12 @@ static void read_all(Balance *balance, const LoadHistory *history,
     balance->due |= ++balance->looks_since_plan >= LOOKS_PER_PLAN;
 }
 
+void balance_watch(Balance *balance, const LoadHistory *history,
+                   int64_t now_ns)
+{
+    read_all(balance, history, now_ns);
+}
+
 BalanceVerdict balance_look(Balance *balance, const LoadHistory *history,
                             int64_t now_ns)
 {
@@ -238,8 +250,6 @@ BalanceVerdict balance_look(Balance *balance, const LoadHistory *history,
     if (!balance->running) {
         return keep(balance, BALANCE_NO_PLAN);
     }
-    g_assert(load_history_n_vcpus(history) == balance->n_vcpus);
-    g_assert(load_history_n_llcs(history) == balance->host->n_llcs);
     read_all(balance, history, now_ns);
     if (!balance->known) {
         return keep(balance, BALANCE_UNKNOWN);

@@ -17,7 +17,12 @@
  *     }
  *
  * A plan that is due for another reason (first start, changed host, plug,
- * command) is not judged but told, by balance_took().
+ * command) is not judged but told:
+ *
+ *     balance_configure()
+ *     balance_watch()                               for balance_closed()
+ *     plan = placement_plan() with .closed = balance_closed()
+ *     balance_took(plan)
  *
  * Copyright (c) 2026 The llcsched authors
  *
@@ -43,6 +48,11 @@
 /* First cool-down: so many looks, but not less than that time. */
 #define BALANCE_COOLDOWN_LOOKS 3
 #define BALANCE_COOLDOWN_MIN_NS 3000000000ll
+/*
+ * Percent: with both thresholds there the guard is off, lost time or not; above
+ * it, the thresholds never close, but lost time does.
+ */
+#define BALANCE_GUARD_OFF 100
 /* How long an LLC on which we lost time stays closed. */
 #define BALANCE_WAIT_HOLD_NS 600000000000ll
 
@@ -133,6 +143,13 @@ void balance_took(Balance *balance, const Plan *plan, int64_t now_ns);
  */
 BalanceVerdict balance_look(Balance *balance, const LoadHistory *history,
                             int64_t now_ns);
+
+/*
+ * The guard alone, for a look at which nothing is judged: a plan is due anyway.
+ * It counts as no look.
+ */
+void balance_watch(Balance *balance, const LoadHistory *history,
+                   int64_t now_ns);
 
 /*
  * Judge @candidate, planned as balance_look() asked: KEEP, or MOVE; then it is
