@@ -37,7 +37,7 @@ static void llcsched_print_line(Monitor *mon, const char *line)
     }
 }
 
-/* Fold @text at spaces, below @head. */
+/* Fold @text at spaces, below @head; a word that is too long is cut. */
 static void llcsched_print_folded(Monitor *mon, const char *head,
                                   const char *text)
 {
@@ -50,8 +50,13 @@ static void llcsched_print_folded(Monitor *mon, const char *head,
             monitor_printf(mon, "\n ");
             column = 1;
         }
-        monitor_printf(mon, " %s", *word);
-        column += 1 + strlen(*word);
+        if (column + 1 + strlen(*word) > LLCSCHED_COLUMNS) {
+            monitor_printf(mon, " %.*s...", LLCSCHED_COLUMNS - 5, *word);
+            column = LLCSCHED_COLUMNS;
+        } else {
+            monitor_printf(mon, " %s", *word);
+            column += 1 + strlen(*word);
+        }
     }
     monitor_printf(mon, "\n");
 }
@@ -149,6 +154,9 @@ static void llcsched_print_group(Monitor *mon, const LlcschedGroupInfo *group)
                            group->throttled_periods, group->periods,
                            group->longest_stall_ns / 1e6);
     llcsched_print_line(mon, line->str);
+    if (group->host_limited) {
+        llcsched_print_line(mon, "  the host's cgroups leave its vCPUs less");
+    }
 }
 
 /* "cookie 1 takes turns: vCPU 0-1, weight 100, 6120 turns, ..." */
@@ -247,6 +255,10 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
     }
     if (info->groups) {
         llcsched_print_steal(mon, info);
+    }
+    if (info->host_quota->state != LLCSCHED_HOST_QUOTA_STATE_NONE) {
+        llcsched_print_folded(mon, "host quota:",
+                              info->host_quota->explanation);
     }
     llcsched_print_trust(mon, info->trust);
     for (w = info->warnings; w; w = w->next) {

@@ -25,6 +25,7 @@
 #include "llcsched-mask.h"
 #include "llcsched-options.h"
 #include "llcsched-plan.h"
+#include "llcsched-quota.h"
 #include "llcsched-trust.h"
 #include "llcsched-turns.h"
 
@@ -112,6 +113,7 @@ struct Llcsched {
     LlcschedAlarm open_alarm;   /* in the main loop: one is refilled */
     bool throttle_paused;       /* the VM stands: nobody is throttled */
 
+    LlcschedQuota quota;
     LlcschedTrustData trust;
     LlcschedTurns turns;
 

@@ -18,6 +18,7 @@
 #include "llcsched-internal.h"
 #include "llcsched-load.h"
 #include "llcsched-look.h"
+#include "llcsched-quota.h"
 #include "llcsched-threads.h"
 #include "llcsched-throttle.h"
 #include "trace.h"
@@ -302,6 +303,7 @@ bool llcsched_look(Llcsched *s, LlcschedWhy why, Error **errp)
         llcsched_warn(s, "%s; the plan stays as it is", error_get_pretty(err));
         return false;
     }
+    llcsched_quota_look(s, why != LLCSCHED_WHY_INTERVAL);
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         llcsched_update(s, why, &reading, &news);
         llcsched_turns_look(s);

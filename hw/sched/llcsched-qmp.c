@@ -11,6 +11,7 @@
 #include "qapi/qapi-commands-llcsched.h"
 #include "llcsched-internal.h"
 #include "llcsched-look.h"
+#include "llcsched-quota.h"
 #include "llcsched-steal.h"
 #include "llcsched-threads.h"
 #include "llcsched-throttle.h"
@@ -194,6 +195,7 @@ static LlcschedGroupInfo *llcsched_group_info(const LlcschedGroup *group)
     info->debt_ns = stats.debt_ns;
     info->forgiven_ns = stats.forgiven_ns;
     info->late_looks = stats.late_looks;
+    info->host_limited = llcsched_quota_tighter(group, &effective);
     return info;
 }
 
@@ -321,6 +323,7 @@ static LlcschedInfo *llcsched_info(Llcsched *s)
     info->looks = s->looks;
     info->replans = s->replans;
     info->masks_set = s->masks_set;
+    info->host_quota = llcsched_quota_info(s);
     info->trust = llcsched_trust_info(s);
     info->uncharged_ns = llcsched_uncharged_ns(s);
     llcsched_fill_lists(info, s);

@@ -361,6 +361,7 @@ static void llcsched_finalize(Object *obj)
         iothread_destroy(s->thread);
     }
     llcsched_threads_fini(s);
+    llcsched_quota_fini(s);
     llcsched_planned_free(s->planned);
     host_load_free(s->load);
     host_load_sample_free(s->sample);

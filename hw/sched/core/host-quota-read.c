@@ -139,6 +139,11 @@ static int read_path(QuotaReader *reader, const char *root, int tid,
            ? 0 : -EBADMSG;
 }
 
+const char *host_quotas_strerror(int err)
+{
+    return host_file_strerror(err);
+}
+
 int host_quotas_read(HostQuotas *quotas, const char *root, int tid,
                      int *ret_hidden)
 {

@@ -78,6 +78,9 @@ int host_quotas_find(const HostQuotas *quotas, const char *path);
 int host_quotas_add(HostQuotas *quotas, const char *path, int parent,
                     const HostQuota *quota);
 
+/* What a negative errno of that means, for people. */
+const char *host_quotas_strerror(int err);
+
 /*
  * Read the cgroup of thread @tid of this process, and those above it up to
  * what is visible, below @root ("": the running host).  Its number, or a
