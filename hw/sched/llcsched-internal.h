@@ -18,6 +18,7 @@
 #include "hw/qdev-core.h"
 #include "system/iothread.h"
 #include "system/runstate.h"
+#include "hw/sched/balance.h"
 #include "hw/sched/bandwidth.h"
 #include "hw/sched/guest-topology.h"
 #include "llcsched-alarm.h"
@@ -42,6 +43,8 @@ struct LlcschedVcpu {
     LlcschedThread thread;
     Notifier thread_exit;
 
+    bool has_halts;             /* KVM counts them */
+    VcpuHalts halts;            /* at the last look */
     int host_llc;               /* of the last mask that was set, or -1 */
     uint64_t moves;
 
@@ -52,11 +55,13 @@ struct LlcschedVcpu {
     uint64_t throttled_ns;      /* out of the guest, up to @closed_ns */
     int64_t closed_ns;          /* since then out again, if its gate is shut */
 
+    /* under the BQL, but for @steal_asked_ns; the lock is not needed */
     bool stolen;                /* was proven out, and wanted to run */
     uint64_t stolen_from_ns;    /* throttled time when that was */
     uint64_t steal_due_ns;      /* to be told to the guest */
     uint64_t steal_ns;          /* told */
-    LlcschedStealState steal_state;
+    LlcschedStealState steal_state; /* atomic: the thread that looks reads it */
+    int64_t steal_asked_ns;     /* lock: when it was asked, 0: never */
 
     LlcschedVcpuTrust trust;
     LlcschedVcpuTurn turn;
@@ -98,12 +103,15 @@ struct Llcsched {
 
     HostLoadSample *sample;     /* of the last look */
     HostLoad *load;             /* between the last two looks */
+    LoadHistory *history;       /* NULL until the machine is ready */
+    Balance *balance;
+    char *last_move;            /* why; NULL: none */
     bool settling;              /* placed before the load was known */
+    int64_t soon_ns;            /* the next look comes in this time; 0: no */
     LlcschedPlanned *planned;   /* NULL until the VM first ran */
     bool plan_due;              /* vCPUs or options changed since */
     HostCpuSet memory_nodes;    /* of the first placement */
     LlcschedStatus status;
-    int64_t *guarded_since_ns;  /* per host LLC; 0: open */
     uint64_t looks, replans, masks_set;
     GPtrArray *warnings;        /* char *, oldest first */
 
@@ -144,6 +152,9 @@ void llcsched_warn_notes(Llcsched *s, const HostTopology *host);
 
 /* Set the timer for the next look.  Lock not held. */
 void llcsched_arm(Llcsched *s);
+
+/* Somebody may be about to change masks: look again soon.  Lock not held. */
+void llcsched_look_soon(Llcsched *s);
 
 /* A timer of the thread that looks; under qtest of the virtual clock. */
 QEMUTimer *llcsched_timer_new(Llcsched *s, QEMUTimerCB *cb);

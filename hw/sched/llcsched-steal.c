@@ -22,6 +22,9 @@
 #include "llcsched-throttle.h"
 #include "trace.h"
 
+/* How often a guest without the clock is asked whether it has enabled it. */
+#define LLCSCHED_STEAL_ASK_NS (100 * SCALE_MS)
+
 /* Why no vCPU of this VM is told; else WAITING.  Lock or BQL held. */
 static LlcschedStealState llcsched_steal_vm_state(const Llcsched *s)
 {
@@ -47,7 +50,9 @@ LlcschedStealState llcsched_steal_state(const LlcschedVcpu *vcpu)
 }
 
 /*
- * In the vCPU thread, out of the guest, BQL held, without which no gate opens.
+ * In the vCPU thread, out of the guest, BQL held, without which no gate opens:
+ * so the lock is not needed for when it was closed.  All vCPUs of a group come
+ * here at once, and would wait for the thread that is still closing gates.
  * A vCPU that halts is not stolen from, even if it is woken while it is out:
  * what waits for it then cannot be seen from here.
  */
@@ -59,10 +64,9 @@ static void llcsched_steal_is_out(CPUState *cpu, run_on_cpu_data data)
         !vcpu_steal_wants_to_run(cpu)) {
         return;
     }
-    QEMU_LOCK_GUARD(&vcpu->sched->lock);
     /* one that was shown is asked when it is told */
     if (vcpu->steal_state != LLCSCHED_STEAL_STATE_SHOWN) {
-        vcpu->steal_state = vcpu_steal_state(cpu);
+        qatomic_set(&vcpu->steal_state, vcpu_steal_state(cpu));
     }
     if (!vcpu->stolen &&
         vcpu->steal_state == LLCSCHED_STEAL_STATE_SHOWN) {
@@ -71,9 +75,29 @@ static void llcsched_steal_is_out(CPUState *cpu, run_on_cpu_data data)
     }
 }
 
+/*
+ * Whether the guest has to be told, or to be asked whether it wants to be: a
+ * note costs the thread and the vCPU more than the stop itself.
+ */
+static bool llcsched_steal_notes(LlcschedVcpu *vcpu)
+{
+    if (!llcsched_steal_possible(vcpu->sched)) {
+        return false;
+    }
+    if (qatomic_read(&vcpu->steal_state) == LLCSCHED_STEAL_STATE_SHOWN) {
+        return true;
+    }
+    if (vcpu->steal_asked_ns &&
+        vcpu->closed_ns - vcpu->steal_asked_ns < LLCSCHED_STEAL_ASK_NS) {
+        return false;
+    }
+    vcpu->steal_asked_ns = vcpu->closed_ns;
+    return true;
+}
+
 void llcsched_steal_begin(LlcschedVcpu *vcpu)
 {
-    if (llcsched_steal_possible(vcpu->sched)) {
+    if (llcsched_steal_notes(vcpu)) {
         vcpu_gate_close_then(vcpu->cpu, VCPU_GATE_QUOTA, llcsched_steal_is_out,
                              RUN_ON_CPU_HOST_PTR(vcpu));
     } else {
@@ -88,24 +112,20 @@ void llcsched_steal_begin(LlcschedVcpu *vcpu)
 static void llcsched_steal_tell(CPUState *cpu, run_on_cpu_data data)
 {
     LlcschedVcpu *vcpu = data.host_ptr;
+    uint64_t ns = vcpu->steal_due_ns;
     LlcschedStealState state;
-    uint64_t ns;
 
-    WITH_QEMU_LOCK_GUARD(&vcpu->sched->lock) {
-        ns = vcpu->steal_due_ns;
-        vcpu->steal_due_ns = 0;
-    }
+    vcpu->steal_due_ns = 0;
     if (!ns || !llcsched_steal_possible(vcpu->sched)) {
         return;
     }
     state = vcpu_steal_add(cpu, ns);
     trace_llcsched_steal(vcpu->index, ns, LlcschedStealState_str(state));
-    QEMU_LOCK_GUARD(&vcpu->sched->lock);
-    vcpu->steal_state = state;
+    qatomic_set(&vcpu->steal_state, state);
     vcpu->steal_ns += state == LLCSCHED_STEAL_STATE_SHOWN ? ns : 0;
 }
 
-/* True if there is something to tell.  Lock held. */
+/* True if there is something to tell.  BQL held. */
 static bool llcsched_steal_collect(LlcschedVcpu *vcpu)
 {
     if (vcpu->stolen) {
@@ -128,13 +148,8 @@ void llcsched_steal_pause(Llcsched *s)
     LlcschedVcpu *vcpu;
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        bool due;
-
-        WITH_QEMU_LOCK_GUARD(&s->lock) {
-            due = llcsched_steal_collect(vcpu);
-        }
         /* the thread of one that is being unplugged takes no more work */
-        if (due && !vcpu->cpu->unplug) {
+        if (llcsched_steal_collect(vcpu) && !vcpu->cpu->unplug) {
             run_on_cpu(vcpu->cpu, llcsched_steal_tell,
                        RUN_ON_CPU_HOST_PTR(vcpu));
         }
