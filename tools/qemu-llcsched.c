@@ -18,6 +18,8 @@ static const ToolCommand commands[] = {
       tool_plan },
     { "capture", "Write a description of a host, for bug reports",
       tool_capture },
+    { "sim", "Compare placement policies on a simulated host", tool_sim },
+    { "record", "Record the load of a VM's vCPUs, for sim", tool_record },
     { "xml", "Put llcsched into a libvirt domain's XML, or advise on it",
       tool_xml },
 };
@@ -51,8 +53,8 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (!name) {
         return tool_usage_error(&no_command, "no command given; the commands "
-                                "are topo, plan, capture, xml, see " TOOL_NAME
-                                " --help");
+                                "are topo, plan, capture, sim, record, xml, "
+                                "see " TOOL_NAME " --help");
     }
     if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
         return show_help();
@@ -66,7 +68,7 @@ int main(int argc, char **argv)
         }
     }
     return tool_usage_error(&no_command, "unknown %s '%s'; the commands are "
-                            "topo, plan, capture, xml, see " TOOL_NAME
-                            " --help", name[0] == '-' ? "option" : "command",
+                            "topo, plan, capture, sim, record, xml, see "
+                            TOOL_NAME " --help", name[0] == '-' ? "option" : "command",
                             name);
 }

@@ -31,19 +31,31 @@ bool tool_write_all(int fd, const char *text, size_t len)
     return true;
 }
 
+static int print_failed(const ToolCommand *command)
+{
+    g_autoptr(GError) err =
+        g_error_new(G_FILE_ERROR, g_file_error_from_errno(errno),
+                    "standard output cannot be written: %s",
+                    g_strerror(errno));
+
+    return tool_failed(command, err);
+}
+
+int tool_print_part(const ToolCommand *command, const char *text)
+{
+    return tool_write_all(STDOUT_FILENO, text, strlen(text)) ?
+           TOOL_OK : print_failed(command);
+}
+
 int tool_print(const ToolCommand *command, const char *text)
 {
-    /* close() is where some file systems tell that the disk is full. */
-    if (!tool_write_all(STDOUT_FILENO, text, strlen(text)) ||
-        close(STDOUT_FILENO) < 0) {
-        g_autoptr(GError) err =
-            g_error_new(G_FILE_ERROR, g_file_error_from_errno(errno),
-                        "standard output cannot be written: %s",
-                        g_strerror(errno));
+    int status = tool_print_part(command, text);
 
-        return tool_failed(command, err);
+    /* close() is where some file systems tell that the disk is full. */
+    if (!status && close(STDOUT_FILENO) < 0) {
+        status = print_failed(command);
     }
-    return TOOL_OK;
+    return status;
 }
 
 int tool_print_json(const ToolCommand *command, JsonBuilder *builder)

@@ -33,6 +33,8 @@ typedef struct ToolCommand {
 int tool_topo(const ToolCommand *command, int argc, char **argv);
 int tool_plan(const ToolCommand *command, int argc, char **argv);
 int tool_capture(const ToolCommand *command, int argc, char **argv);
+int tool_sim(const ToolCommand *command, int argc, char **argv);
+int tool_record(const ToolCommand *command, int argc, char **argv);
 int tool_xml(const ToolCommand *command, int argc, char **argv);
 
 /* Say on stderr, in one sentence, what is wrong. Both return the status. */
@@ -52,7 +54,11 @@ bool tool_parse_options(const ToolCommand *command, const GOptionEntry *entries,
 /* write() until all is out. False with errno set. */
 bool tool_write_all(int fd, const char *text, size_t len);
 
-/* Write @text to standard output; every error counts. Returns the status. */
+/*
+ * Write @text to standard output; every error counts. Both return the status.
+ * More may follow a part; after the other one standard output is closed.
+ */
+int tool_print_part(const ToolCommand *command, const char *text);
 int tool_print(const ToolCommand *command, const char *text);
 
 /* As tool_print(), for what @builder has built. */

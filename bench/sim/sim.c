@@ -7,18 +7,61 @@
  */
 
 #include <math.h>
-#include <string.h>
+#include "costs-added.h"
 #include "costs.h"
+#include "hw/sched/placement.h"
 #include "sim-kernel.h"
 
 #define SECOND_NS 1000000000ll
-#define PHASE_NS (5 * SECOND_NS)
-#define PHASE_BUSY_PERCENT 5
 
 /* Progress below a nanosecond is rounding. */
 #define LEFT_MIN_NS 1.0
 
-enum { EVENT_CPU, EVENT_WAKE, EVENT_BALANCE, EVENT_LOOK };
+static void group_add(SimGroup *group, int cpu)
+{
+    group->cpu = g_renew(int, group->cpu, group->n + 1);
+    group->cpu[group->n++] = cpu;
+}
+
+static int package_index(GArray *ids, int id)
+{
+    guint i;
+
+    for (i = 0; i < ids->len; i++) {
+        if (g_array_index(ids, int, i) == id) {
+            return i;
+        }
+    }
+    g_array_append_val(ids, id);
+    return ids->len - 1;
+}
+
+static void group_cpus(Sim *sim)
+{
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int));
+    int l;
+
+    sim->cores = g_new0(SimGroup, sim->host->n_cores);
+    sim->llcs = g_new0(SimGroup, sim->host->n_llcs);
+    sim->packages = g_new0(SimGroup, sim->host->n_llcs);
+    sim->package_of = g_new0(int, sim->host->n_cpus);
+    sim->place = g_new0(int, sim->host->n_cpus);
+    HOST_CPUSET_FOREACH(cpu, &sim->host->online) {
+        const HostCpu *c = &sim->host->cpus[cpu];
+        int package = package_index(ids, sim->host->llcs[c->llc].package);
+
+        sim->package_of[cpu] = package;
+        sim->place[cpu] = sim->llcs[c->llc].n;
+        group_add(&sim->cores[c->core], cpu);
+        group_add(&sim->llcs[c->llc], cpu);
+        group_add(&sim->packages[package], cpu);
+    }
+    sim->n_packages = ids->len;
+    for (l = 0; l < sim->host->n_llcs; l++) {
+        sim->llcs[l].idle_cores = sim->host->llcs[l].n_cores;
+        sim->packages[sim->package_of[sim->llcs[l].cpu[0]]].n_llcs++;
+    }
+}
 
 Sim *sim_new(HostTopology *host, guint32 seed)
 {
@@ -28,17 +71,25 @@ Sim *sim_new(HostTopology *host, guint32 seed)
     sim->host = host_topology_ref(host);
     sim->rand = g_rand_new_with_seed(seed);
     sim->cpus = g_new0(SimCpu, host->n_cpus);
-    sim->llc_tasks = g_new0(int, host->n_llcs);
-    sim->llc_cpus = g_new0(int, host->n_llcs);
     sim->waits = g_array_new(FALSE, FALSE, sizeof(double));
+    sim->guard_util = PLACEMENT_GUARD_UTIL_DEFAULT;
+    sim->guard_tasks = PLACEMENT_GUARD_TASKS_DEFAULT;
     for (i = 0; i < host->n_cpus; i++) {
         sim->cpus[i].running = -1;
         g_queue_init(&sim->cpus[i].queue);
-        if (host->cpus[i].online) {
-            sim->llc_cpus[host->cpus[i].llc]++;
-        }
     }
+    group_cpus(sim);
     return sim;
+}
+
+static void groups_free(SimGroup *groups, int n)
+{
+    int i;
+
+    for (i = 0; i < n; i++) {
+        g_free(groups[i].cpu);
+    }
+    g_free(groups);
 }
 
 void sim_free(Sim *sim)
@@ -51,10 +102,17 @@ void sim_free(Sim *sim)
     for (i = 0; i < sim->host->n_cpus; i++) {
         g_queue_clear(&sim->cpus[i].queue);
     }
+    for (i = 0; i < sim->n_vms; i++) {
+        g_free(sim->vms[i].occupancy);
+        g_queue_clear(&sim->vms[i].posted);
+    }
+    groups_free(sim->cores, sim->host->n_cores);
+    groups_free(sim->packages, sim->n_packages);
+    groups_free(sim->llcs, sim->host->n_llcs);
     g_array_free(sim->waits, TRUE);
+    g_free(sim->package_of);
+    g_free(sim->place);
     g_free(sim->cpus);
-    g_free(sim->llc_tasks);
-    g_free(sim->llc_cpus);
     g_free(sim->tasks);
     g_free(sim->vms);
     g_free(sim->heap);
@@ -71,15 +129,19 @@ SimVm *sim_add_vm(Sim *sim, int n_vcpus, SimLoad load, int64_t run_ns,
 
     sim->vms = g_renew(SimVm, sim->vms, sim->n_vms + 1);
     sim->tasks = g_renew(SimTask, sim->tasks, sim->n_tasks + n_vcpus);
-    vm = &sim->vms[sim->n_vms++];
+    vm = &sim->vms[sim->n_vms];
     *vm = (SimVm) {
         .first = sim->n_tasks, .n = n_vcpus, .load = load, .run_ns = run_ns,
-        .sleep_ns = sleep_ns, .preferred = -1,
+        .sleep_ns = sleep_ns, .preferred = -1, .hot_cpu = -1,
+        .process = sim->n_vms,
+        .occupancy = g_new0(double, sim->host->n_llcs),
     };
+    sim->n_vms++;
+    sim->has_streams |= load == SIM_STREAM;
     for (i = 0; i < n_vcpus; i++) {
         sim->tasks[sim->n_tasks] = (SimTask) {
             .id = sim->n_tasks, .vcpu = i, .cpu = -1,
-            .mask = sim->host->online,
+            .mask = sim->host->online, .ran_ns = -SECOND_NS,
             .partner = load == SIM_PAIR && (i ^ 1) < n_vcpus
                        ? vm->first + (i ^ 1) : -1,
         };
@@ -96,8 +158,8 @@ static bool earlier(const SimEvent *a, const SimEvent *b)
                                     : a->order < b->order;
 }
 
-static void push(Sim *sim, int64_t when_ns, int kind, int subject,
-                 unsigned event)
+void sim_push(Sim *sim, int64_t when_ns, int kind, int subject,
+              unsigned event)
 {
     SimEvent new = { when_ns, sim->order++, kind, subject, event };
     int i = sim->n_heap++;
@@ -133,16 +195,50 @@ static SimEvent pop(Sim *sim)
 
 /* ---- CPUs ---- */
 
+/* What memory leaves of a stream's speed: its LLC's link, its package. */
+static double stream_speed(const Sim *sim, int cpu)
+{
+    const SimGroup *llc = sim_llc(sim, cpu);
+    const SimGroup *package = &sim->packages[sim->package_of[cpu]];
+    double part = (double)SIM_PACKAGE_MBPS /
+                  (SIM_STREAM_MBPS * MAX(package->streams, 1));
+
+    if (package->n_llcs > 1) {
+        part = MIN(part, (double)SIM_LLC_LINK_MBPS /
+                         (SIM_STREAM_MBPS * MAX(llc->streams, 1)));
+    }
+    return MIN(part, 1);
+}
+
 static double speed(const Sim *sim, int cpu)
 {
-    const HostCpu *c = &sim->host->cpus[cpu];
-    double full = (double)c->capacity / HOST_CAPACITY_MAX;
-    int busy = 0;
+    double full = sim->host->cpus[cpu].capacity / (double)HOST_CAPACITY_MAX;
+    const SimTask *task = &sim->tasks[sim->cpus[cpu].running];
 
-    HOST_CPUSET_FOREACH(sibling, &sim->host->cores[c->core].cpus) {
-        busy += sim->cpus[sibling].running >= 0;
+    if (sim_core(sim, cpu)->running > 1) {
+        full = full * SIM_SMT_PERCENT / 100;
     }
-    return busy > 1 ? full * SIM_SMT_PERCENT / 100 : full;
+    return task->vm->load == SIM_STREAM ? full * stream_speed(sim, cpu) : full;
+}
+
+/* Bursts count when they end; work without end counts as it is done. */
+static bool is_endless(const SimTask *task)
+{
+    return task->vm->load == SIM_SPIN || task->vm->load == SIM_STREAM;
+}
+
+static void set_running(Sim *sim, int cpu, SimTask *task)
+{
+    int change = task ? 1 : -1, stream;
+    SimCpu *c = &sim->cpus[cpu];
+    const SimTask *who = task ? task : &sim->tasks[c->running];
+
+    stream = who->vm->load == SIM_STREAM ? change : 0;
+    sim_core(sim, cpu)->running += change;
+    sim_llc(sim, cpu)->running += change;
+    sim_llc(sim, cpu)->streams += stream;
+    sim->packages[sim->package_of[cpu]].streams += stream;
+    c->running = task ? task->id : -1;
 }
 
 /* Account what ran since the last time at which anything changed here. */
@@ -153,23 +249,35 @@ static void settle(Sim *sim, int cpu)
 
     if (c->running >= 0 && ran > 0) {
         SimTask *task = &sim->tasks[c->running];
+        double work = ran * speed(sim, cpu);
 
-        task->left_ns -= ran * speed(sim, cpu);
+        task->left_ns -= work;
+        task->vruntime += ran;
         task->run_ns += ran;
+        task->ran_ns = sim->now_ns;
         c->run_ns += ran;
-        if (task->vm->load == SIM_SPIN && sim->now_ns > sim->measure_ns) {
-            task->vm->done += ran * speed(sim, cpu);
+        sim->vms[task->vm->process].occupancy[sim->host->cpus[cpu].llc] += ran;
+        if (is_endless(task) && sim->now_ns > sim->measure_ns) {
+            task->vm->done_ns += work;
         }
     }
     c->settled_ns = sim->now_ns;
 }
 
-static void settle_core(Sim *sim, int cpu)
+/* All whose speed depends on what runs on @cpu. */
+static const SimGroup *around(const Sim *sim, int cpu)
 {
-    int core = sim->host->cpus[cpu].core;
+    return sim->has_streams ? &sim->packages[sim->package_of[cpu]]
+                            : sim_core(sim, cpu);
+}
 
-    HOST_CPUSET_FOREACH(sibling, &sim->host->cores[core].cpus) {
-        settle(sim, sibling);
+static void settle_around(Sim *sim, int cpu)
+{
+    const SimGroup *group = around(sim, cpu);
+    int i;
+
+    for (i = 0; i < group->n; i++) {
+        settle(sim, group->cpu[i]);
     }
 }
 
@@ -177,26 +285,29 @@ static void settle_core(Sim *sim, int cpu)
 static void expect(Sim *sim, int cpu)
 {
     SimCpu *c = &sim->cpus[cpu];
-    int64_t end;
+    const SimTask *task;
+    double left;
 
+    c->event++;
     if (c->running < 0) {
-        c->event++;
         return;
     }
-    end = sim->now_ns + MAX(ceil(sim->tasks[c->running].left_ns /
-                                 speed(sim, cpu)), 1);
+    task = &sim->tasks[c->running];
+    left = task->left_ns / speed(sim, cpu);
     if (!g_queue_is_empty(&c->queue)) {
-        end = MIN(end, MAX(c->slice_end_ns, sim->now_ns + 1));
+        left = MIN(left, task->deadline - task->vruntime);
     }
-    push(sim, end, EVENT_CPU, cpu, ++c->event);
+    sim_push(sim, sim->now_ns + MAX(ceil(left), 1), SIM_EVENT_CPU, cpu,
+             c->event);
 }
 
-static void expect_core(Sim *sim, int cpu)
+static void expect_around(Sim *sim, int cpu)
 {
-    int core = sim->host->cpus[cpu].core;
+    const SimGroup *group = around(sim, cpu);
+    int i;
 
-    HOST_CPUSET_FOREACH(sibling, &sim->host->cores[core].cpus) {
-        expect(sim, sibling);
+    for (i = 0; i < group->n; i++) {
+        expect(sim, group->cpu[i]);
     }
 }
 
@@ -207,16 +318,16 @@ static void note_wait(Sim *sim, SimTask *task, int cpu)
     task->wait_ns += waited;
     task->slices++;
     sim->cpus[cpu].wait_ns += waited;
-    if (task->woken && !task->vm->neighbor &&
-        sim->now_ns > sim->measure_ns) {
-        double us = (sim->now_ns - task->woken_ns + SIM_WAKE_NS) / 1000.0;
+    if (task->woken && sim_measures(sim, task)) {
+        double us = (sim->now_ns - task->woken_ns + task->wake_cost_ns) /
+                    1000.0;
 
         g_array_append_val(sim->waits, us);
     }
     task->woken = false;
 }
 
-/* The CPU's siblings must be settled before, and expected after. */
+/* What is around must be settled before, and expected after. */
 static void run_next(Sim *sim, int cpu)
 {
     SimCpu *c = &sim->cpus[cpu];
@@ -226,21 +337,13 @@ static void run_next(Sim *sim, int cpu)
         (g_queue_is_empty(&c->queue) && !sim_pull_newly_idle(sim, cpu))) {
         return;
     }
-    task = g_queue_pop_head(&c->queue);
-    c->running = task->id;
-    c->slice_end_ns = sim->now_ns + SIM_SLICE_NS;
+    task = sim_queue_pick(sim, cpu);
+    set_running(sim, cpu, task);
     task->state = SIM_RUNS;
     note_wait(sim, task, cpu);
 }
 
-void sim_reschedule(Sim *sim, int cpu)
-{
-    settle_core(sim, cpu);
-    run_next(sim, cpu);
-    expect_core(sim, cpu);
-}
-
-static int64_t cost_of_move(const Sim *sim, int from, int to)
+static double cost_of_move(const Sim *sim, int from, int to)
 {
     if (from < 0 || from == to) {
         return 0;
@@ -249,47 +352,97 @@ static int64_t cost_of_move(const Sim *sim, int from, int to)
            ? SIM_MIGRATE_NEAR_NS : SIM_MIGRATE_FAR_NS;
 }
 
+/* Work that is nobody's gain. */
+void sim_add_overhead(Sim *sim, SimTask *task, double ns)
+{
+    task->left_ns += ns;
+    if (is_endless(task) && sim->now_ns > sim->measure_ns) {
+        task->vm->done_ns -= ns;
+    }
+}
+
+/* With a cold cache it takes twice as long, until that has cost enough. */
+void sim_warm_up(Sim *sim, SimTask *task)
+{
+    double pays = MIN(task->cold_ns, task->left_ns);
+
+    task->cold_ns -= pays;
+    sim_add_overhead(sim, task, pays);
+}
+
+static void count_tasks(Sim *sim, int cpu, int change)
+{
+    SimGroup *core = sim_core(sim, cpu), *llc = sim_llc(sim, cpu);
+
+    llc->tasks += change;
+    llc->idle_cores -= !core->tasks;
+    core->tasks += change;
+    llc->idle_cores += !core->tasks;
+}
+
 void sim_enqueue(Sim *sim, SimTask *task, int cpu)
 {
-    SimCpu *c = &sim->cpus[cpu];
-
-    task->left_ns += cost_of_move(sim, task->cpu, cpu);
-    if (task->cpu >= 0 && sim->now_ns > sim->measure_ns &&
-        sim->host->cpus[task->cpu].llc != sim->host->cpus[cpu].llc &&
-        !task->vm->neighbor) {
+    task->cold_ns = MAX(task->cold_ns, cost_of_move(sim, task->cpu, cpu));
+    sim_warm_up(sim, task);
+    if (task->cpu >= 0 && sim_measures(sim, task) &&
+        sim->host->cpus[task->cpu].llc != sim->host->cpus[cpu].llc) {
         sim->migrations++;
     }
     task->cpu = cpu;
     task->state = SIM_READY;
-    g_queue_push_tail(&c->queue, task);
-    sim->llc_tasks[sim->host->cpus[cpu].llc]++;
+    sim_queue_add(sim, task, cpu);
+    count_tasks(sim, cpu, 1);
 }
 
-/* Take a task off its CPU, running or not; the CPU must be rescheduled. */
+/* What runs on @cpu does no longer; settled before. */
+void sim_stop_running(Sim *sim, int cpu)
+{
+    sim_queue_remove(sim, &sim->tasks[sim->cpus[cpu].running]);
+    set_running(sim, cpu, NULL);
+    count_tasks(sim, cpu, -1);
+}
+
+/* Take a task off its CPU, running or not; the CPU must be kicked. */
 void sim_dequeue(Sim *sim, SimTask *task)
 {
     SimCpu *c = &sim->cpus[task->cpu];
 
+    settle_around(sim, task->cpu);
     if (task->state == SIM_RUNS) {
-        settle_core(sim, task->cpu);
-        c->running = -1;
+        sim_stop_running(sim, task->cpu);
     } else {
-        g_queue_remove(&c->queue, task);
+        sim_queue_remove(sim, task);
+        count_tasks(sim, task->cpu, -1);
         task->wait_ns += sim->now_ns - task->ready_ns;
         c->wait_ns += sim->now_ns - task->ready_ns;
     }
     task->ready_ns = sim->now_ns;
-    sim->llc_tasks[sim->host->cpus[task->cpu].llc]--;
 }
 
+/* Whether what runs goes on; else it waits with the others. */
+static void check_preempt(Sim *sim, int cpu)
+{
+    SimCpu *c = &sim->cpus[cpu];
+    SimTask *task;
+
+    if (c->running < 0 || g_queue_is_empty(&c->queue) ||
+        !sim_queue_yields(sim, cpu)) {
+        return;
+    }
+    task = &sim->tasks[c->running];
+    set_running(sim, cpu, NULL);
+    task->state = SIM_READY;
+    task->ready_ns = sim->now_ns;
+    g_queue_push_tail(&c->queue, task);
+}
+
+/* Something has changed on @cpu. */
 void sim_kick(Sim *sim, int cpu)
 {
-    if (sim->cpus[cpu].running < 0) {
-        sim_reschedule(sim, cpu);
-    } else {
-        settle_core(sim, cpu);
-        expect_core(sim, cpu);
-    }
+    settle_around(sim, cpu);
+    check_preempt(sim, cpu);
+    run_next(sim, cpu);
+    expect_around(sim, cpu);
 }
 
 void sim_set_mask(Sim *sim, SimTask *task, const HostCpuSet *mask)
@@ -307,79 +460,6 @@ void sim_set_mask(Sim *sim, SimTask *task, const HostCpuSet *mask)
     sim_kick(sim, from);
 }
 
-/* ---- tasks ---- */
-
-static int64_t around(Sim *sim, int64_t mean)
-{
-    return mean * (0.5 + g_rand_double(sim->rand));
-}
-
-static bool is_quiet_phase(const Sim *sim, const SimVm *vm)
-{
-    return vm->load == SIM_PHASED && sim->now_ns / PHASE_NS % 2;
-}
-
-static int64_t message_ns(const Sim *sim, int from, int to)
-{
-    const HostCpu *a = &sim->host->cpus[from], *b = &sim->host->cpus[to];
-    int64_t line = a->llc == b->llc ? SIM_LINE_LLC_NS :
-                   a->package == b->package ? SIM_LINE_NODE_NS
-                                            : SIM_LINE_PACKAGE_NS;
-
-    return line * SIM_LINES_PER_MESSAGE;
-}
-
-static void wake(Sim *sim, SimTask *task, int waker)
-{
-    int cpu;
-
-    if (task->state != SIM_SLEEPS) {
-        return;
-    }
-    cpu = sim_choose_cpu(sim, task, waker);
-    if (waker >= 0) {
-        task->left_ns += message_ns(sim, waker, cpu);
-        if (sim->now_ns > sim->measure_ns && !task->vm->neighbor) {
-            sim->wakes++;
-            sim->near_wakes += sim->host->cpus[waker].llc ==
-                               sim->host->cpus[cpu].llc;
-        }
-    }
-    task->ready_ns = task->woken_ns = sim->now_ns;
-    task->woken = true;
-    sim_enqueue(sim, task, cpu);
-    sim_kick(sim, cpu);
-}
-
-/* A burst has ended: what the task does next, and whom it wakes. */
-static void end_burst(Sim *sim, SimTask *task)
-{
-    SimVm *vm = task->vm;
-    int cpu = task->cpu;
-    bool over = vm->end_ns && sim->now_ns >= vm->end_ns;
-
-    if (sim->now_ns > sim->measure_ns && vm->load != SIM_SPIN) {
-        vm->done++;
-    }
-    sim->cpus[cpu].running = -1;
-    sim->llc_tasks[sim->host->cpus[cpu].llc]--;
-    task->state = SIM_SLEEPS;
-    task->left_ns = around(sim, vm->run_ns);
-    if (over) {
-        return;
-    }
-    if (task->partner >= 0) {
-        wake(sim, &sim->tasks[task->partner], cpu);
-    } else {
-        int64_t pause = vm->load == SIM_SPIN ? 0 : is_quiet_phase(sim, vm)
-                        ? vm->run_ns * (100 / PHASE_BUSY_PERCENT - 1)
-                        : vm->sleep_ns;
-
-        push(sim, sim->now_ns + (pause ? around(sim, pause) : 0), EVENT_WAKE,
-             task->id, 0);
-    }
-}
-
 static void on_cpu(Sim *sim, int cpu, unsigned event)
 {
     SimCpu *c = &sim->cpus[cpu];
@@ -388,72 +468,44 @@ static void on_cpu(Sim *sim, int cpu, unsigned event)
     if (event != c->event || c->running < 0) {
         return;
     }
-    settle_core(sim, cpu);
+    settle_around(sim, cpu);
     task = &sim->tasks[c->running];
     if (task->left_ns < LEFT_MIN_NS) {
-        end_burst(sim, task);
-    } else if (!g_queue_is_empty(&c->queue) &&
-               sim->now_ns >= c->slice_end_ns) {
-        task->state = SIM_READY;
-        task->ready_ns = sim->now_ns;
-        g_queue_push_tail(&c->queue, task);
-        c->running = -1;
+        sim_load_end_burst(sim, task);
     }
-    sim_reschedule(sim, cpu);
-}
-
-static void start_all(Sim *sim)
-{
-    int v, i;
-
-    for (v = 0; v < sim->n_vms; v++) {
-        SimVm *vm = &sim->vms[v];
-
-        for (i = vm->first; i < vm->first + vm->n; i++) {
-            SimTask *task = &sim->tasks[i];
-
-            task->vm = vm;
-            task->left_ns = around(sim, vm->run_ns);
-            if (task->partner < task->id) { /* one of a pair begins */
-                push(sim, vm->start_ns + g_rand_int_range(sim->rand, 0,
-                                                          1000000),
-                     EVENT_WAKE, i, 0);
-            }
-        }
-    }
-    HOST_CPUSET_FOREACH(cpu, &sim->host->online) {
-        push(sim, g_rand_int_range(sim->rand, 1, SIM_BALANCE_NS),
-             EVENT_BALANCE, cpu, 0);
-    }
-    push(sim, SECOND_NS, EVENT_LOOK, 0, 0);
-}
-
-static void handle(Sim *sim, const SimEvent *event)
-{
-    switch (event->kind) {
-    case EVENT_CPU:
-        on_cpu(sim, event->subject, event->event);
-        break;
-    case EVENT_WAKE:
-        wake(sim, &sim->tasks[event->subject], -1);
-        break;
-    case EVENT_BALANCE:
-        sim_balance(sim, event->subject);
-        push(sim, sim->now_ns + SIM_BALANCE_NS, EVENT_BALANCE, event->subject,
-             0);
-        break;
-    default:
-        if (sim->policy->look) {
-            sim->policy->look(sim, sim->state);
-        }
-        push(sim, sim->now_ns + SECOND_NS, EVENT_LOOK, 0, 0);
-    }
+    sim_kick(sim, cpu);
 }
 
 static void settle_all(Sim *sim)
 {
     HOST_CPUSET_FOREACH(cpu, &sim->host->online) {
         settle(sim, cpu);
+    }
+}
+
+static void handle(Sim *sim, const SimEvent *event)
+{
+    switch (event->kind) {
+    case SIM_EVENT_CPU:
+        on_cpu(sim, event->subject, event->event);
+        break;
+    case SIM_EVENT_WAKE:
+        sim_load_timer(sim, &sim->tasks[event->subject]);
+        break;
+    case SIM_EVENT_BALANCE:
+        sim_balance(sim, event->subject);
+        sim_push(sim, sim->now_ns + SIM_BALANCE_NS, SIM_EVENT_BALANCE,
+                 event->subject, 0);
+        break;
+    case SIM_EVENT_EPOCH:
+        sim_cache_epoch(sim);
+        sim_push(sim, sim->now_ns + SIM_EPOCH_NS, SIM_EVENT_EPOCH, 0, 0);
+        break;
+    default:
+        settle_all(sim); /* a CPU that runs one task alone has no events */
+        sim->policy->look(sim, sim->state, event->subject);
+        sim_push(sim, sim->now_ns + SECOND_NS, SIM_EVENT_LOOK, event->subject,
+                 0);
     }
 }
 
@@ -469,12 +521,33 @@ static void run_until(Sim *sim, int64_t end_ns)
     settle_all(sim);
 }
 
+/* VMs look once a second, each at a time of its own. */
+static void start(Sim *sim)
+{
+    int v;
+
+    sim_load_start(sim);
+    HOST_CPUSET_FOREACH(cpu, &sim->host->online) {
+        sim_push(sim, g_rand_int_range(sim->rand, 1, SIM_BALANCE_NS),
+                 SIM_EVENT_BALANCE, cpu, 0);
+    }
+    if (sim->policy->prefers != SIM_PREFER_NOTHING) {
+        sim_push(sim, SIM_EPOCH_NS, SIM_EVENT_EPOCH, 0, 0);
+    }
+    for (v = 0; sim->policy->look && v < sim->n_vms; v++) {
+        if (!sim->vms[v].neighbor) {
+            sim_push(sim, SECOND_NS + g_rand_int_range(sim->rand, 0, SECOND_NS),
+                     SIM_EVENT_LOOK, v, 0);
+        }
+    }
+}
+
 void sim_run(Sim *sim, const SimPolicy *policy, int64_t warm_ns,
              int64_t end_ns)
 {
     sim->policy = policy;
     sim->measure_ns = warm_ns;
-    start_all(sim);
+    start(sim);
     sim->state = policy->state_new ? policy->state_new(sim) : NULL;
     if (policy->start) {
         policy->start(sim, sim->state);
