@@ -43,7 +43,8 @@ void throttle_hop(Throttle *throttle, const char *row)
     };
 
     throttle_vm_start(throttle, "hop", N_VCPUS);
-    throttle_rounds(throttle, limit_sides, N_SIDES, measure_hop, (void *)row);
+    throttle_rounds_short(throttle, limit_sides, N_SIDES, measure_hop,
+                          (void *)row);
     throttle_vm_end(throttle);
     for (int i = 0; i < N_SIDES; i++) {
         throttle_summary(throttle, row, limit_sides[i].name, "hand-offs",

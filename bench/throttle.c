@@ -15,6 +15,10 @@
 /* Some periods of either length, and the debt of before is repaid. */
 #define SETTLE_MS 400
 
+/* A short window has some of the longest periods, however it begins. */
+#define SHORT_PARTS 4
+#define SHORT_MIN_MS 300
+
 /* As -name debug-threads=on names it. */
 #define THREAD_NAME "IO llcsched\n"
 
@@ -91,7 +95,13 @@ void throttle_take_vm(Throttle *throttle)
 
 void throttle_vm_start(Throttle *throttle, const char *mode, int n_vcpus)
 {
-    g_autofree char *args = limiter_args(n_vcpus, "");
+    throttle_vm_start_with(throttle, mode, n_vcpus, "");
+}
+
+void throttle_vm_start_with(Throttle *throttle, const char *mode, int n_vcpus,
+                            const char *more)
+{
+    g_autofree char *args = limiter_args(n_vcpus, more);
 
     guest_vm_start(&throttle->guest, mode, n_vcpus, args);
     throttle_take_vm(throttle);
@@ -139,6 +149,19 @@ void throttle_rounds(Throttle *throttle, const LimitSide *sides, int n,
             }
         }
     }
+}
+
+void throttle_rounds_short(Throttle *throttle, const LimitSide *sides, int n,
+                           ThrottleMeasure *measure, void *opaque)
+{
+    Throttle all = *throttle;
+
+    throttle->rounds *= SHORT_PARTS;
+    throttle->window_ms = MAX(throttle->window_ms / SHORT_PARTS,
+                              SHORT_MIN_MS);
+    throttle_rounds(throttle, sides, n, measure, opaque);
+    throttle->rounds = all.rounds;
+    throttle->window_ms = all.window_ms;
 }
 
 void throttle_add(const Throttle *throttle, const char *row,

@@ -46,6 +46,9 @@ ThrottleRow throttle_thread;
 
 /* A VM with the test guest, whose vCPUs @throttle->limiter can limit. */
 void throttle_vm_start(Throttle *throttle, const char *mode, int n_vcpus);
+/* The same with @more arguments. */
+void throttle_vm_start_with(Throttle *throttle, const char *mode, int n_vcpus,
+                            const char *more);
 void throttle_vm_end(Throttle *throttle);
 
 /* The same in a mode that notes times; sets @throttle->ticks_per_ms. */
@@ -73,7 +76,15 @@ typedef void ThrottleMeasure(Throttle *throttle, const LimitSide *side,
 void throttle_rounds(Throttle *throttle, const LimitSide *sides, int n,
                      ThrottleMeasure *measure, void *opaque);
 
-/* The same for one side. */
+/*
+ * The same by more and shorter windows, for what this machine does faster or
+ * slower for seconds, whatever limits it: the sides of a round have to be near
+ * each other.
+ */
+void throttle_rounds_short(Throttle *throttle, const LimitSide *sides, int n,
+                           ThrottleMeasure *measure, void *opaque);
+
+/* Add what was measured of one side. */
 void throttle_add(const Throttle *throttle, const char *row,
                   const LimitSide *side, int round, const char *metric,
                   const char *unit, double value);
