@@ -61,7 +61,7 @@ static void test_depth(void)
     g_autoptr(GString) text = g_string_new("0::");
     HostCgroupVersion version;
 
-    for (int i = 0; i < HOST_QUOTA_DEPTH_MAX; i++) {
+    for (int i = 0; i < HOST_CGROUP_DEPTH_MAX; i++) {
         g_string_append(text, "/a");
     }
     for (int more = 0; more < 2; more++) {

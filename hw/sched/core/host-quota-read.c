@@ -15,25 +15,6 @@
 
 #include "host-file.h"
 
-#define CGROUPS "/sys/fs/cgroup"
-
-/*
- * Where every distribution and container mounts them.  The table of mounts is
- * not asked: AppArmor hides it from libvirt's guests, and on a busy host it is
- * longer than anything else that is read here.
- */
-static const char *const mounts[][2] = {
-    [HOST_CGROUP_V1] = { CGROUPS "/cpu", CGROUPS "/cpu,cpuacct" },
-    [HOST_CGROUP_V2] = { CGROUPS "/unified", CGROUPS },
-};
-
-static int open_mount(const char *root, HostCgroupVersion version)
-{
-    int dir = host_file_open_dir(root, mounts[version][0]);
-
-    return dir == -ENOENT ? host_file_open_dir(root, mounts[version][1]) : dir;
-}
-
 /* What is read of one hierarchy. */
 typedef struct QuotaReader {
     HostQuotas *quotas;
@@ -139,11 +120,6 @@ static int read_path(QuotaReader *reader, const char *root, int tid,
            ? 0 : -EBADMSG;
 }
 
-const char *host_quotas_strerror(int err)
-{
-    return host_file_strerror(err);
-}
-
 int host_quotas_read(HostQuotas *quotas, const char *root, int tid,
                      int *ret_hidden)
 {
@@ -159,7 +135,8 @@ int host_quotas_read(HostQuotas *quotas, const char *root, int tid,
     if (group >= 0) {
         return group;
     }
-    reader.mount = open_mount(root, reader.version);
+    reader.mount = host_cgroup_open_mount(root, reader.version, "cpu",
+                                          "cpu,cpuacct");
     if (reader.mount < 0) {
         return reader.mount;
     }
@@ -169,4 +146,9 @@ int host_quotas_read(HostQuotas *quotas, const char *root, int tid,
         *ret_hidden = reader.hidden;
     }
     return group;
+}
+
+const char *host_quotas_strerror(int err)
+{
+    return host_file_strerror(err);
 }

@@ -23,63 +23,10 @@ struct HostQuotas {
     GHashTable *by_path;        /* path, owned by the group, to number + 1 */
 };
 
-/* No way up, nothing empty, and not deeper than anyone needs. */
-static bool good_path(const char *path)
-{
-    g_auto(GStrv) names = NULL;
-    int depth;
-
-    if (*path != '/' || strlen(path) > HOST_FILE_MAX) {
-        return false;
-    }
-    if (!path[1]) {
-        return true;
-    }
-    names = g_strsplit(path + 1, "/", HOST_QUOTA_DEPTH_MAX + 1);
-    for (depth = 0; names[depth]; depth++) {
-        if (!*names[depth] || g_str_equal(names[depth], ".") ||
-            g_str_equal(names[depth], "..")) {
-            return false;
-        }
-    }
-    return depth <= HOST_QUOTA_DEPTH_MAX;
-}
-
-/* "4:cpu,cpuacct:/path": is "cpu" one of the controllers? */
-static bool limits_cpu(const char *controllers)
-{
-    g_auto(GStrv) names = g_strsplit(controllers, ",", -1);
-
-    return g_strv_contains((const char *const *)names, "cpu");
-}
-
 bool host_quota_parse_cgroup(const char *text, HostCgroupVersion *ret_version,
                              char **ret_path)
 {
-    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    g_autofree char *path = NULL;
-    HostCgroupVersion version = HOST_CGROUP_V2;
-
-    for (char **line = lines; *line && version == HOST_CGROUP_V2; line++) {
-        g_auto(GStrv) fields = g_strsplit(*line, ":", 3);
-
-        if (g_strv_length(fields) != 3) {
-            continue;
-        }
-        if (limits_cpu(fields[1])) {
-            version = HOST_CGROUP_V1;
-        } else if (!g_str_equal(fields[0], "0") || *fields[1]) {
-            continue;
-        }
-        g_free(path);
-        path = g_strdup(fields[2]);
-    }
-    if (!path || !good_path(path)) {
-        return false;
-    }
-    *ret_version = version;
-    *ret_path = g_steal_pointer(&path);
-    return true;
+    return host_cgroup_parse(text, "cpu", ret_version, ret_path);
 }
 
 static bool parse_quota(const char *quota, const char *period,

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +29,7 @@
 /* Fields of proc_pid_stat(5), of which the name is the second. */
 #define FIELD_NAME 2
 #define FIELD_FLAGS 9
+#define FIELD_START 22
 #define FIELD_CPU 39
 
 /* A folder whose entries are numbers; an entry that is none is 0. */
@@ -39,15 +41,20 @@ static int entry_number(const struct dirent *entry)
                                                                    : 0;
 }
 
-static DIR *open_folder(const char *root, const char *path)
+/* Of an open folder, or of a negative errno. */
+static DIR *stream_of(int fd)
 {
-    int fd = host_file_open_dir(root ? root : "", path);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
     if (fd >= 0 && !dir) {
         close(fd);
     }
     return dir;
+}
+
+static DIR *open_folder(const char *root, const char *path)
+{
+    return stream_of(host_file_open_dir(root ? root : "", path));
 }
 
 static gint compare_ids(gconstpointer a, gconstpointer b)
@@ -57,9 +64,8 @@ static gint compare_ids(gconstpointer a, gconstpointer b)
     return (left > right) - (left < right);
 }
 
-GArray *host_threads_list(const char *root)
+static GArray *list_threads(DIR *dir)
 {
-    DIR *dir = open_folder(root, "/proc/self/task");
     GArray *tids;
     struct dirent *entry;
 
@@ -79,6 +85,16 @@ GArray *host_threads_list(const char *root)
     return tids;
 }
 
+GArray *host_threads_list(const char *root)
+{
+    return list_threads(open_folder(root, "/proc/self/task"));
+}
+
+GArray *host_threads_list_at(int dir)
+{
+    return list_threads(stream_of(host_file_open_dir_at(dir, "task")));
+}
+
 /* The start of field @n, given @from, the end of the name. */
 static const char *field_after_name(const char *from, int n)
 {
@@ -94,6 +110,7 @@ static bool parse_stat(const char *text, HostThread *ret_thread)
     const char *open = strchr(text, '(');
     const char *close = strrchr(text, ')');
     const char *flags = field_after_name(close, FIELD_FLAGS);
+    const char *start = field_after_name(close, FIELD_START);
     const char *cpu = field_after_name(close, FIELD_CPU);
     HostThread thread = { .cpu = -1 };
     unsigned bits;
@@ -101,6 +118,7 @@ static bool parse_stat(const char *text, HostThread *ret_thread)
     if (!open || !cpu || open > close ||
         close - open - 1 > HOST_THREAD_NAME_MAX ||
         sscanf(flags, " %u ", &bits) != 1 ||
+        sscanf(start, " %" SCNu64 " ", &thread.start) != 1 ||
         sscanf(cpu, " %d ", &thread.cpu) != 1 ||
         thread.cpu < 0 || thread.cpu >= HOST_CPU_MAX) {
         return false;
@@ -111,14 +129,25 @@ static bool parse_stat(const char *text, HostThread *ret_thread)
     return true;
 }
 
-bool host_thread_read(const char *root, int tid, HostThread *ret_thread)
+static bool read_stat(int dir, const char *path, HostThread *ret_thread)
 {
     g_autofree char *text = g_malloc(HOST_FILE_MAX + 1);
+
+    return host_file_read(dir, path, text) == 0 &&
+           parse_stat(text, ret_thread);
+}
+
+bool host_thread_read(const char *root, int tid, HostThread *ret_thread)
+{
     g_autofree char *path = g_strdup_printf("%s/proc/self/task/%d/stat",
                                             root ? root : "", tid);
 
-    return host_file_read(AT_FDCWD, path, text) == 0 &&
-           parse_stat(text, ret_thread);
+    return read_stat(AT_FDCWD, path, ret_thread);
+}
+
+bool host_thread_read_at(int dir, HostThread *ret_thread)
+{
+    return read_stat(dir, "stat", ret_thread);
 }
 
 static bool is_vhost_name(const char *name)

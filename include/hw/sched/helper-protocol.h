@@ -42,6 +42,9 @@
 /* Loads and claims are told in steps of so much, per mille. */
 #define HELPER_LOAD_STEP 50
 
+/* The age of a load that is not known (yet): its numbers mean nothing. */
+#define HELPER_AGE_UNKNOWN G_MAXUINT32
+
 /* A VM asks, the helper answers by the kind beside it, or HELPER_REFUSAL. */
 typedef enum HelperKind {
     HELPER_JOIN = 1,
@@ -127,7 +130,7 @@ typedef struct HelperLlcLoad {
 
 typedef struct HelperLoads {
     uint64_t view;           /* stands for what others claim; see CLAIM */
-    uint32_t age_ms;         /* since the sample was taken */
+    uint32_t age_ms;         /* of busy and waiting, or HELPER_AGE_UNKNOWN */
     GArray *llcs;            /* of HelperLlcLoad, ascending; owned */
 } HelperLoads;
 

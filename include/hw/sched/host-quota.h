@@ -17,11 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/*
- * A guest's vCPU is about ten cgroups deep in a pod of a nested cluster.  What
- * is deeper is refused: every level is a file to read.
- */
-#define HOST_QUOTA_DEPTH_MAX 64
+#include "hw/sched/host-cgroup.h"
 
 /* A cgroup for each vCPU of the largest guest, and what is above them. */
 #define HOST_QUOTA_GROUPS_MAX 16384
@@ -34,11 +30,6 @@ typedef struct HostQuota {
     int64_t quota_us;           /* 0: no limit */
     int64_t period_us;
 } HostQuota;
-
-typedef enum HostCgroupVersion {
-    HOST_CGROUP_V1,             /* the hierarchy of the controller "cpu" */
-    HOST_CGROUP_V2,
-} HostCgroupVersion;
 
 /*
  * The cgroup that limits CPU time, from the text of /proc/PID/cgroup: an
@@ -78,9 +69,6 @@ int host_quotas_find(const HostQuotas *quotas, const char *path);
 int host_quotas_add(HostQuotas *quotas, const char *path, int parent,
                     const HostQuota *quota);
 
-/* What a negative errno of that means, for people. */
-const char *host_quotas_strerror(int err);
-
 /*
  * Read the cgroup of thread @tid of this process, and those above it up to
  * what is visible, below @root ("": the running host).  Its number, or a
@@ -89,6 +77,9 @@ const char *host_quotas_strerror(int err);
  */
 int host_quotas_read(HostQuotas *quotas, const char *root, int tid,
                      int *ret_hidden);
+
+/* What a negative errno of that means, for people. */
+const char *host_quotas_strerror(int err);
 
 /*
  * The group with the tightest quota of @group and those above it; the deepest,

@@ -11,6 +11,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * More threads than that are not looked at: some times what a QEMU with the
@@ -29,6 +30,7 @@ typedef struct HostThread {
     char name[HOST_THREAD_NAME_MAX + 1];
     int cpu;             /* where it is, or was last */
     bool fixed;          /* the kernel lets nobody set its mask */
+    uint64_t start;      /* when it began, in clock ticks after boot */
 } HostThread;
 
 /*
@@ -37,11 +39,17 @@ typedef struct HostThread {
  */
 GArray *host_threads_list(const char *root);
 
+/* The same of the process whose folder of /proc is open as @dir. */
+GArray *host_threads_list_at(int dir);
+
 /*
  * What @root/proc/self/task/@tid/stat tells.  False, with @ret_thread
  * untouched: gone, denied or garbage.
  */
 bool host_thread_read(const char *root, int tid, HostThread *ret_thread);
+
+/* The same of the thread whose folder of /proc is open as @dir. */
+bool host_thread_read_at(int dir, HostThread *ret_thread);
 
 /*
  * A worker of vhost, by its name, "vhost-" and the process id of its owner.
