@@ -60,12 +60,12 @@ static void add_old_schbench(Sim *sim, int workers)
 
 static void add_one(Sim *sim, int vcpus)
 {
-    sim_add_vm(sim, vcpus & ~1, SIM_PAIR, 50 * US, 0);
+    sim_add_vm(sim, vcpus & ~1, SIM_PAIR, 100 * US, 0);
 }
 
 static void add_pairs(Sim *sim, int percent)
 {
-    add_vms(sim, usual_size(sim), SIM_PAIR, 50 * US, 0, percent);
+    add_vms(sim, usual_size(sim), SIM_PAIR, 100 * US, 0, percent);
 }
 
 static void add_bursts(Sim *sim, int percent)
@@ -93,7 +93,7 @@ static void add_mixed(Sim *sim, int percent)
 {
     int size = MAX(usual_size(sim) / 2 & ~1, 2);
 
-    add_vms(sim, size, SIM_PAIR, 50 * US, 0, percent / 3);
+    add_vms(sim, size, SIM_PAIR, 100 * US, 0, percent / 3);
     add_vms(sim, size, SIM_BURST, MS, 2 * MS, percent);
     add_vms(sim, size, SIM_SPIN, SPINNING, 0, percent / 3);
 }
@@ -101,7 +101,7 @@ static void add_mixed(Sim *sim, int percent)
 /* VMs that no LLC can hold: half as large again. */
 static void add_wide(Sim *sim, int percent)
 {
-    add_vms(sim, usual_size(sim) * 3 / 2 & ~1, SIM_PAIR, 50 * US, 0, percent);
+    add_vms(sim, usual_size(sim) * 3 / 2 & ~1, SIM_PAIR, 100 * US, 0, percent);
 }
 
 /* Others on the LLC: so many per cent of its CPUs spin, on and off. */
@@ -122,7 +122,7 @@ static void add_filled(Sim *sim, int percent)
 {
     int l;
 
-    sim_add_vm(sim, 2, SIM_PAIR, 50 * US, 0);
+    sim_add_vm(sim, 2, SIM_PAIR, 100 * US, 0);
     for (l = 0; l < sim->host->n_llcs; l += 2) {
         add_neighbor(sim, l, percent, 0);
     }
@@ -132,7 +132,7 @@ static void add_crowded(Sim *sim, int percent)
 {
     int l;
 
-    sim_add_vm(sim, usual_size(sim), SIM_PAIR, 50 * US, 0);
+    sim_add_vm(sim, usual_size(sim), SIM_PAIR, 100 * US, 0);
     for (l = 0; l < sim->host->n_llcs; l++) {
         add_neighbor(sim, l, percent, 0);
     }
@@ -151,7 +151,7 @@ static void add_guard(Sim *sim, int percent)
 
 static void add_pulse(Sim *sim, int seconds)
 {
-    sim_add_vm(sim, usual_size(sim), SIM_PAIR, 50 * US, 0);
+    sim_add_vm(sim, usual_size(sim), SIM_PAIR, 100 * US, 0);
     add_neighbor(sim, 0, 80, seconds * 1000 * MS);
 }
 

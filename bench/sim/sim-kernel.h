@@ -13,7 +13,7 @@
 
 enum {
     SIM_EVENT_CPU, SIM_EVENT_WAKE, SIM_EVENT_BALANCE, SIM_EVENT_EPOCH,
-    SIM_EVENT_LOOK,
+    SIM_EVENT_LOOK, SIM_EVENT_START,
 };
 
 static inline int sim_n_on(const Sim *sim, int cpu)
@@ -68,6 +68,7 @@ void sim_add_overhead(Sim *sim, SimTask *task, double ns);
 
 /* sim-load.c */
 void sim_load_start(Sim *sim);
+void sim_load_begin(Sim *sim, SimTask *task);
 void sim_load_timer(Sim *sim, SimTask *task);
 void sim_load_end_burst(Sim *sim, SimTask *task);
 

@@ -20,8 +20,8 @@
 /* What a server works for each wake-up.  An assumption. */
 #define WAKER_NS 1000
 
-/* How long a server's threads take to start, the first of them at once. */
-#define STARTUP_NS 1000000
+/* How long threads take to start, within that time of each other. */
+#define STARTUP_NS 2000000
 
 static int64_t around(Sim *sim, int64_t mean)
 {
@@ -246,16 +246,34 @@ static void end_burst(Sim *sim, SimTask *task)
     }
 }
 
+/* To a task that has not started yet: it finds the message when it has. */
+static void send(Sim *sim, SimTask *task, int cpu)
+{
+    if (task->state != SIM_SLEEPS) {
+        task->has_message = true;
+        return;
+    }
+    set_burst(task, around(sim, task->vm->run_ns));
+    task->woken = true;
+    task->woken_ns = sim->now_ns;
+    wake(sim, task, cpu, SIM_LINES_PER_MESSAGE);
+}
+
 static void end_pair(Sim *sim, SimTask *task)
 {
-    SimTask *partner = &sim->tasks[task->partner];
+    bool starts = task->phase == 0, begins = task->partner < task->id;
     int cpu = task->cpu;
 
+    task->phase = 1;
+    if (starts && !begins && task->has_message) {
+        task->has_message = false;
+        set_burst(task, around(sim, task->vm->run_ns));
+        return;
+    }
     stop(sim, task);
-    set_burst(partner, around(sim, task->vm->run_ns));
-    partner->woken = true;
-    partner->woken_ns = sim->now_ns;
-    wake(sim, partner, cpu, SIM_LINES_PER_MESSAGE);
+    if (!starts || begins) {
+        send(sim, &sim->tasks[task->partner], cpu);
+    }
 }
 
 void sim_load_end_burst(Sim *sim, SimTask *task)
@@ -303,7 +321,10 @@ void sim_load_timer(Sim *sim, SimTask *task)
     wake(sim, task, -1, 0);
 }
 
-/* One of a pair begins; a server starts its workers, which ask for work. */
+/*
+ * All threads run for a while when they start, as a guest boots on all its
+ * vCPUs: so the kernel spreads them.
+ */
 void sim_load_start(Sim *sim)
 {
     int v, i;
@@ -316,14 +337,17 @@ void sim_load_start(Sim *sim)
             SimTask *task = &sim->tasks[i];
 
             task->vm = vm;
-            task->phase = 1;
-            if (serves && !task->vcpu) {
-                set_burst(task, STARTUP_NS);
-                sim_push(sim, 0, SIM_EVENT_WAKE, i, 0);
-            } else if (task->partner < task->id) {
-                sim_push(sim, g_rand_int_range(sim->rand, 0, STARTUP_NS),
-                         SIM_EVENT_WAKE, i, 0);
-            }
+            task->phase = serves;
+            set_burst(task, STARTUP_NS);
+            sim_push(sim, serves && !task->vcpu ? 0 :
+                     g_rand_int_range(sim->rand, 0, STARTUP_NS),
+                     SIM_EVENT_START, i, 0);
         }
     }
+}
+
+/* A thread starts: nobody waits for it. */
+void sim_load_begin(Sim *sim, SimTask *task)
+{
+    wake(sim, task, -1, 0);
 }

@@ -492,6 +492,9 @@ static void handle(Sim *sim, const SimEvent *event)
     case SIM_EVENT_WAKE:
         sim_load_timer(sim, &sim->tasks[event->subject]);
         break;
+    case SIM_EVENT_START:
+        sim_load_begin(sim, &sim->tasks[event->subject]);
+        break;
     case SIM_EVENT_BALANCE:
         sim_balance(sim, event->subject);
         sim_push(sim, sim->now_ns + SIM_BALANCE_NS, SIM_EVENT_BALANCE,

@@ -37,7 +37,8 @@ typedef struct SimTask {
     double cold_ns;          /* what its cold cache has yet to cost */
     double vruntime, deadline, lag; /* see sim-queue.c */
     int partner;             /* task of SIM_PAIR, else -1 */
-    int phase;               /* of SIM_SERVER's workers */
+    int phase;               /* SIM_PAIR: 0: starts; SIM_SERVER: 0: thinks */
+    bool has_message;        /* SIM_PAIR: came while it started */
     int64_t ready_ns;        /* since when it is ready */
     int64_t woken_ns;        /* its last wake-up */
     int64_t wake_cost_ns;    /* which an idle CPU takes to come to it */
