@@ -89,13 +89,6 @@ static const char *llcsched_qtest_own_root(Llcsched *s)
     return s->sysfs_root;
 }
 
-static bool llcsched_qtest_thread_times(Llcsched *s,
-                                        const LlcschedThread *thread,
-                                        ThreadTimes *ret_times)
-{
-    return host_load_thread(s->sysfs_root, thread->id, ret_times);
-}
-
 /* What x-vcpu-usage says, while the gate is open and the VM runs. */
 static uint64_t llcsched_qtest_cpu_ns(LlcschedVcpu *vcpu)
 {
@@ -109,6 +102,27 @@ static uint64_t llcsched_qtest_cpu_ns(LlcschedVcpu *vcpu)
     }
     vcpu->sim_when_ns = now_ns;
     return vcpu->sim_run_ns;
+}
+
+/* What the tree has of it; of a vCPU else what x-vcpu-usage says. */
+static bool llcsched_qtest_thread_times(Llcsched *s,
+                                        const LlcschedThread *thread,
+                                        ThreadTimes *ret_times)
+{
+    LlcschedVcpu *vcpu;
+
+    if (host_load_thread(s->sysfs_root, thread->id, ret_times)) {
+        return true;
+    }
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (&vcpu->thread == thread && s->config.usage) {
+            *ret_times = (ThreadTimes) {
+                .run_ns = llcsched_qtest_cpu_ns(vcpu), .waits_known = true,
+            };
+            return true;
+        }
+    }
+    return false;
 }
 
 static int llcsched_qtest_allowed(const HostTopology *host,

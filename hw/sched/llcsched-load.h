@@ -20,11 +20,18 @@ HostLoad *llcsched_measure(Llcsched *s, const HostTopology *host,
                            HostLoadSample *sample, bool keep);
 
 /*
- * Add what a thread ran and waited since then to the LLCs of its mask, in
- * proportion to the CPUs that it may use on each.  Lock held.
+ * Measure, and keep it: as the last load, and in the history.  @sample is taken
+ * over if it is to be kept.  @note: why less than all was read, or NULL.  Lock
+ * held.
  */
-void llcsched_spread_own(const LlcschedThread *thread,
-                         const HostTopology *host, const ThreadTimes *now,
-                         uint64_t *run_ns, uint64_t *wait_ns);
+void llcsched_take_load(Llcsched *s, HostLoadSample **sample,
+                        const char *note);
+
+/*
+ * The LLC where a thread ran: that of its mask, if this lies within one, else
+ * where it is now; -1: cannot be told.  Lock held.
+ */
+int llcsched_thread_llc(Llcsched *s, const HostTopology *host,
+                        const LlcschedThread *thread);
 
 #endif

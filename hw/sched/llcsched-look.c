@@ -1,9 +1,10 @@
 /*
  * LLC-aware vCPU scheduler: one look at host and threads, and what follows
  *
- * The life of a decision: read the host (llcsched_view_read), measure what
- * others run (llcsched_measure), see whose the masks are (llcsched_see_masks),
- * decide whether a plan is due, plan (placement_plan), set masks, tell.
+ * The life of a decision: read the host (llcsched_view_read), see whose the
+ * masks are (llcsched_see_masks), measure what others run (llcsched_take_load),
+ * plan if that is due (llcsched_balance_tell) or better (llcsched_balance_ask),
+ * set masks (llcsched_apply), tell.
  *
  * Copyright (c) 2026 The llcsched authors
  *
@@ -15,6 +16,7 @@
 #include "qapi/qapi-events-llcsched.h"
 #include "system/qtest.h"
 #include "llcsched-apply.h"
+#include "llcsched-balance.h"
 #include "llcsched-internal.h"
 #include "llcsched-load.h"
 #include "llcsched-look.h"
@@ -31,8 +33,6 @@ static void llcsched_forget_host(Llcsched *s, const HostTopology *host)
     host_load_free(s->load);
     s->load = host_load_new_idle(host);
     host_load_sample_free(g_steal_pointer(&s->sample));
-    g_free(s->guarded_since_ns);
-    s->guarded_since_ns = g_new0(int64_t, host->n_llcs);
     llcsched_planned_free(g_steal_pointer(&s->planned));
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
         vcpu->host_llc = -1;
@@ -53,22 +53,11 @@ bool llcsched_take_view(Llcsched *s, LlcschedView *view)
     s->view = view;
     llcsched_view_free(old);
     if (!same_host) {
+        llcsched_balance_host_changed(s);
         llcsched_throttle_host_changed(s);
         llcsched_turns_host_changed(s);
     }
     return !same;
-}
-
-/* Lock held. */
-static void llcsched_note_guards(Llcsched *s, int64_t now_ns)
-{
-    for (int i = 0; i < s->view->host->n_llcs; i++) {
-        if (!s->planned->plan->llcs[i].guarded) {
-            s->guarded_since_ns[i] = 0;
-        } else if (!s->guarded_since_ns[i]) {
-            s->guarded_since_ns[i] = now_ns;
-        }
-    }
 }
 
 static LlcschedStatus llcsched_status(const Llcsched *s)
@@ -156,74 +145,6 @@ static bool llcsched_read(Llcsched *s, bool anew, LlcschedReading *reading,
     return true;
 }
 
-static void llcsched_take_load(Llcsched *s, LlcschedReading *reading)
-{
-    HostLoad *load = llcsched_measure(s, s->view->host, reading->sample, true);
-
-    if (load) {
-        host_load_free(s->load);
-        s->load = load;
-    }
-    if (load || !s->sample) {
-        host_load_sample_free(s->sample);
-        s->sample = g_steal_pointer(&reading->sample);
-    }
-    /* which source there is, the query says; none is worth a warning */
-    if (reading->load_note && s->sample->source == HOST_LOAD_NONE) {
-        llcsched_warn(s, "%s", reading->load_note);
-    }
-}
-
-/*
- * Everything between reading and telling.  Returns the number of masks that
- * changed.  Both locks held.
- */
-static int llcsched_decide(Llcsched *s, LlcschedWhy why,
-                           LlcschedReading *reading)
-{
-    bool asked = why != LLCSCHED_WHY_INTERVAL && why != LLCSCHED_WHY_START;
-    bool forgive = why == LLCSCHED_WHY_PROPERTY || why == LLCSCHED_WHY_COMMAND;
-    LlcschedMaskNeed need = { .plan = asked || s->plan_due };
-    bool changed;
-    int changes = 0;
-
-    s->looks++;
-    changed = llcsched_take_view(s, g_steal_pointer(&reading->view));
-    need.plan |= changed;
-    llcsched_see_masks(s, forgive, &need);
-    llcsched_threads_see(s, forgive);
-    llcsched_take_load(s, reading);
-    if (s->view->error) {
-        llcsched_warn(s, "%s", s->view->error);
-        return 0;
-    }
-    need.plan |= llcsched_settled(s, why);
-    if (!s->planned) {
-        need.plan = true;
-        s->settling = s->load->source == HOST_LOAD_NONE;
-    }
-    if (need.plan) {
-        LlcschedPlanned *planned = llcsched_plan(s, s->view, s->load);
-
-        llcsched_planned_free(s->planned);
-        s->planned = planned;
-        s->plan_due = false;
-        s->replans++;
-        llcsched_note_guards(s, llcsched_now_ns());
-    }
-    if (need.plan || need.apply) {
-        /*
-         * A cpuset may shrink between our reading it and setting a mask: what
-         * failed then may work where other CPUs are allowed.
-         */
-        changes = llcsched_apply(s, asked || changed);
-        llcsched_note_memory(s);
-        trace_llcsched_plan(s->id, s->planned->summary, changes);
-    }
-    llcsched_threads_apply(s, asked || changed);
-    return changes;
-}
-
 /* A transition that an operator wants to hear of. */
 typedef struct LlcschedNews {
     bool any;
@@ -232,17 +153,105 @@ typedef struct LlcschedNews {
     LlcschedVerdict verdict;
     char *summary;
     int changes;
+    bool has_move;              /* the load was the reason */
+    LlcschedMoveKind move;
+    GPtrArray *guards;          /* LlcschedGuardNews *; NULL: none */
 } LlcschedNews;
 
 QEMU_BUILD_BUG_ON((int)LLCSCHED_VERDICT__MAX != PLACEMENT_VERDICT_MAX);
 QEMU_BUILD_BUG_ON((int)LLCSCHED_REASON__MAX != PLACEMENT_REASON_MAX);
 
+/*
+ * The plan that is to be the running one now; NULL: it stays.  Without
+ * 'dynamic' the load alone is no reason.  Both locks held.
+ */
+static LlcschedPlanned *llcsched_new_plan(Llcsched *s, LlcschedWhy why,
+                                          bool due, LlcschedNews *news)
+{
+    LlcschedPlanned *planned = NULL;
+
+    if (due) {
+        planned = llcsched_balance_tell(s);
+    } else if (why == LLCSCHED_WHY_INTERVAL && s->config.dynamic) {
+        planned = llcsched_balance_ask(s, &news->move);
+        news->has_move = planned;
+    } else {
+        return NULL;
+    }
+    news->guards = llcsched_balance_news(s);
+    return planned;
+}
+
+static void llcsched_take_plan(Llcsched *s, LlcschedPlanned *planned)
+{
+    llcsched_planned_free(s->planned);
+    s->planned = planned;
+    s->plan_due = false;
+    s->replans++;
+}
+
+/*
+ * Everything between reading and telling: masks, plan and load are seen, and
+ * set.  Both locks held.
+ */
+static void llcsched_decide(Llcsched *s, LlcschedWhy why,
+                            LlcschedReading *reading, LlcschedNews *news)
+{
+    bool asked = why != LLCSCHED_WHY_INTERVAL && why != LLCSCHED_WHY_START;
+    bool forgive = why == LLCSCHED_WHY_PROPERTY || why == LLCSCHED_WHY_COMMAND;
+    LlcschedMaskNeed need = { .plan = asked || s->plan_due };
+    LlcschedPlanned *planned;
+    bool changed;
+
+    s->looks++;
+    changed = llcsched_take_view(s, g_steal_pointer(&reading->view));
+    need.plan |= changed;
+    llcsched_see_masks(s, forgive, &need);
+    llcsched_threads_see(s, forgive);
+    llcsched_take_load(s, &reading->sample, reading->load_note);
+    if (s->view->error) {
+        llcsched_warn(s, "%s", s->view->error);
+        return;
+    }
+    need.plan |= llcsched_settled(s, why);
+    if (!s->planned) {
+        need.plan = true;
+        s->settling = s->load->source == HOST_LOAD_NONE;
+    }
+    planned = llcsched_new_plan(s, why, need.plan, news);
+    if (planned) {
+        llcsched_take_plan(s, planned);
+    }
+    if (planned || need.apply) {
+        /*
+         * A cpuset may shrink between our reading it and setting a mask: what
+         * failed then may work where other CPUs are allowed.
+         */
+        news->changes = llcsched_apply(s, asked || changed);
+        llcsched_note_memory(s);
+        trace_llcsched_plan(s->id, s->planned->summary, news->changes);
+    }
+    llcsched_threads_apply(s, asked || changed);
+}
+
+static void llcsched_tell_guard(Llcsched *s, const LlcschedGuardNews *news)
+{
+    qapi_event_send_llcsched_guard(s->id, news->llc, news->cpus,
+                                   news->cause != LLCSCHED_GUARD_CAUSE_NONE,
+                                   news->cause, news->util, news->tasks);
+}
+
 static void llcsched_tell(Llcsched *s, LlcschedNews *news)
 {
+    for (guint i = 0; news->guards && i < news->guards->len; i++) {
+        llcsched_tell_guard(s, g_ptr_array_index(news->guards, i));
+    }
+    g_clear_pointer(&news->guards, g_ptr_array_unref);
     if (news->any) {
         qapi_event_send_llcsched_placement(s->id, news->status,
                                            news->has_verdict, news->verdict,
-                                           news->summary, news->changes);
+                                           news->summary, news->changes,
+                                           news->has_move, news->move);
     }
     g_free(news->summary);
 }
@@ -263,22 +272,19 @@ char *llcsched_summary(const Llcsched *s)
 
 /* Both locks held. */
 static void llcsched_update(Llcsched *s, LlcschedWhy why,
-                            LlcschedReading *reading, LlcschedNews *ret_news)
+                            LlcschedReading *reading, LlcschedNews *news)
 {
     int before = llcsched_verdict(s);
     LlcschedStatus status = s->status;
-    int changes = llcsched_decide(s, why, reading);
-    int verdict = llcsched_verdict(s);
 
+    llcsched_decide(s, why, reading, news);
     s->status = llcsched_status(s);
-    *ret_news = (LlcschedNews) {
-        .any = changes || status != s->status || before != verdict,
-        .status = s->status,
-        .has_verdict = verdict >= 0,
-        .verdict = verdict >= 0 ? (LlcschedVerdict)verdict : 0,
-        .summary = llcsched_summary(s),
-        .changes = changes,
-    };
+    news->status = s->status;
+    news->has_verdict = llcsched_verdict(s) >= 0;
+    news->verdict = MAX(llcsched_verdict(s), 0);
+    news->any = news->changes || status != s->status ||
+                before != llcsched_verdict(s);
+    news->summary = llcsched_summary(s);
 }
 
 bool llcsched_look(Llcsched *s, LlcschedWhy why, Error **errp)
@@ -331,7 +337,8 @@ LlcschedPlanned *llcsched_dry_run(Llcsched *s, Error **errp)
     }
     QEMU_LOCK_GUARD(&s->lock);
     load = llcsched_measure(s, reading.view->host, reading.sample, false);
-    return llcsched_plan(s, reading.view,
-                         load || s->load->n_llcs != reading.view->host->n_llcs
-                         ? load : s->load);
+    return llcsched_balance_dry_run(
+        s, reading.view,
+        load || s->load->n_llcs != reading.view->host->n_llcs ? load
+                                                              : s->load);
 }

@@ -13,6 +13,7 @@
 #include "qapi/qapi-builtin-visit.h"
 #include "qapi/visitor.h"
 #include "llcsched-apply.h"
+#include "llcsched-balance.h"
 #include "llcsched-internal.h"
 #include "llcsched-look.h"
 
@@ -85,6 +86,7 @@ static bool llcsched_set_config(Llcsched *s, LlcschedConfig *config,
         s->plan_due = true;
         llcsched_config_clear(&s->config);
         llcsched_config_copy(&s->config, config);
+        llcsched_balance_set_options(s);
     } else {
         llcsched_config_clear(&s->config);
         llcsched_config_copy(&s->config, config);

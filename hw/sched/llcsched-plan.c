@@ -22,19 +22,11 @@ void llcsched_planned_free(LlcschedPlanned *planned)
     }
 }
 
-/* The arrays that a plan's input borrows. */
-typedef struct LlcschedInput {
-    PlacementInput in;
-    unsigned *demand;
-    const HostCpuSet **foreign;
-} LlcschedInput;
-
-static void llcsched_input_clear(LlcschedInput *input)
+void llcsched_input_clear(LlcschedInput *input)
 {
     g_free(input->demand);
     g_free(input->foreign);
 }
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LlcschedInput, llcsched_input_clear)
 
 static PlacementWidth llcsched_width(LlcschedPlacement placement)
 {
@@ -48,10 +40,7 @@ static PlacementWidth llcsched_width(LlcschedPlacement placement)
     }
 }
 
-/*
- * A vCPU counts in full, unless a test says what it uses: what it used in the
- * last second says little of what it will need until the next plan.
- */
+/* In full, unless a test says what vCPUs use. */
 static unsigned *llcsched_demand(const Llcsched *s)
 {
     unsigned *demand = g_new(unsigned, s->guest->n_vcpus);
@@ -63,9 +52,8 @@ static unsigned *llcsched_demand(const Llcsched *s)
     return demand;
 }
 
-/* Lock held. */
-static void llcsched_input_init(Llcsched *s, const LlcschedView *view,
-                                const HostLoad *load, LlcschedInput *input)
+void llcsched_input_init(Llcsched *s, const LlcschedView *view,
+                         const HostLoad *load, LlcschedInput *input)
 {
     bool same_host = host_topology_equal(view->host, s->view->host);
     LlcschedVcpu *vcpu;
@@ -144,20 +132,22 @@ static char *llcsched_explain(const PlacementInput *in,
                  : g_steal_pointer(&place);
 }
 
-LlcschedPlanned *llcsched_plan(Llcsched *s, const LlcschedView *view,
-                               const HostLoad *load)
+LlcschedPlanned *llcsched_plan(Llcsched *s, const LlcschedInput *input)
 {
     LlcschedPlanned *planned = g_new0(LlcschedPlanned, 1);
-    g_auto(LlcschedInput) input = { };
 
-    llcsched_input_init(s, view, load, &input);
-    planned->plan = placement_plan(&input.in);
-    planned->summary = placement_summary(&input.in, planned->plan);
-    planned->trust = llcsched_cores_refine(s, &input.in, planned->plan);
+    planned->plan = placement_plan(&input->in);
+    planned->summary = placement_summary(&input->in, planned->plan);
+    planned->trust = llcsched_cores_refine(s, &input->in, planned->plan);
+    return planned;
+}
+
+void llcsched_plan_explain(Llcsched *s, const LlcschedInput *input,
+                           LlcschedPlanned *planned)
+{
     planned->explanations = g_new0(char *, s->guest->n_vcpus + 1);
     for (int i = 0; i < s->guest->n_vcpus; i++) {
-        planned->explanations[i] = llcsched_explain(&input.in, planned, i);
+        planned->explanations[i] = llcsched_explain(&input->in, planned, i);
     }
-    llcsched_plan_emulator(s, view->host, planned);
-    return planned;
+    llcsched_plan_emulator(s, input->in.host, planned);
 }

@@ -22,6 +22,7 @@ typedef struct LlcschedPlanned {
     Plan *plan;
     TrustPlan *trust;           /* NULL: cookies have no part in it */
     char *summary;
+    /* the rest is there once it was explained */
     char **explanations;        /* one per possible vCPU, NULL-terminated */
     EmulatorPlan emulator;      /* of the threads that are not vCPUs */
     char *emulator_why;
@@ -29,8 +30,27 @@ typedef struct LlcschedPlanned {
 void llcsched_planned_free(LlcschedPlanned *planned);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LlcschedPlanned, llcsched_planned_free)
 
-/* Plan now.  Lock held; @view has candidates. */
-LlcschedPlanned *llcsched_plan(Llcsched *s, const LlcschedView *view,
-                               const HostLoad *load);
+/* What a plan is made from; it borrows from the object and the view. */
+typedef struct LlcschedInput {
+    PlacementInput in;
+    unsigned *demand;           /* per vCPU, of @in: a plan may set others */
+    const HostCpuSet **foreign;
+} LlcschedInput;
+
+/*
+ * For a plan on @view, which has candidates, now: every vCPU counts in full,
+ * and LLCs are closed by @load (NULL: none is).  Lock held.
+ */
+void llcsched_input_init(Llcsched *s, const LlcschedView *view,
+                         const HostLoad *load, LlcschedInput *input);
+void llcsched_input_clear(LlcschedInput *input);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LlcschedInput, llcsched_input_clear)
+
+/* A plan, without the words for each vCPU.  Lock held. */
+LlcschedPlanned *llcsched_plan(Llcsched *s, const LlcschedInput *input);
+
+/* Add them, and what follows for other threads: it is to be kept. */
+void llcsched_plan_explain(Llcsched *s, const LlcschedInput *input,
+                           LlcschedPlanned *planned);
 
 #endif

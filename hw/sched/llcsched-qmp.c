@@ -9,6 +9,7 @@
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-llcsched.h"
+#include "llcsched-balance.h"
 #include "llcsched-internal.h"
 #include "llcsched-look.h"
 #include "llcsched-quota.h"
@@ -36,11 +37,8 @@ static LlcschedHostLlc *llcsched_host_llc(const Llcsched *s, int i)
     if (s->planned) {
         info->vcpus = s->planned->plan->llcs[i].vcpus;
         info->demand = s->planned->plan->llcs[i].demand / 1000.0;
-        info->guarded = s->planned->plan->llcs[i].guarded;
     }
-    if (info->guarded) {
-        info->guarded_ns = llcsched_now_ns() - s->guarded_since_ns[i];
-    }
+    llcsched_balance_fill_llc(info, s, i);
     return info;
 }
 
@@ -119,6 +117,7 @@ static LlcschedVcpuInfo *llcsched_vcpu_info(const Llcsched *s,
     info->mask_state = vcpu->thread.state;
     info->run_ns = vcpu->thread.times.run_ns;
     info->wait_ns = vcpu->thread.times.wait_ns;
+    info->load = llcsched_balance_vcpu(s, vcpu);
     info->moves = vcpu->moves;
     info->throttled_ns = llcsched_throttled_ns(vcpu, llcsched_now_ns());
     info->steal_ns = vcpu->steal_ns;
@@ -320,6 +319,9 @@ static LlcschedInfo *llcsched_info(Llcsched *s)
     info->candidates = host_cpuset_to_list(&s->view->candidates);
     info->load_source = (LlcschedLoadSource)s->load->source;
     info->load_window_ns = s->load->window_ns;
+    info->balance = llcsched_balance_info(s);
+    info->balance->applied = info->effective_placement !=
+                             LLCSCHED_PLACEMENT_OFF;
     info->looks = s->looks;
     info->replans = s->replans;
     info->masks_set = s->masks_set;

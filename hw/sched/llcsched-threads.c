@@ -16,6 +16,7 @@
 #include "qemu/main-loop.h"
 #include "hw/sched/host-threads.h"
 #include "llcsched-internal.h"
+#include "llcsched-load.h"
 #include "llcsched-threads.h"
 #include "trace.h"
 
@@ -326,23 +327,6 @@ void llcsched_threads_restore(Llcsched *s)
 
 /* What they ran */
 
-/* That of its mask, if this lies within one; else where it was last seen. */
-static int llcsched_other_llc(Llcsched *s, const HostTopology *host,
-                              const LlcschedThread *thread)
-{
-    int cpu = host_cpuset_next(&thread->mask, 0);
-    int llc = cpu >= 0 ? host_topology_llc_of(host, cpu) : -1;
-    HostThread info;
-
-    if (llc >= 0 && host_cpuset_subset(&thread->mask, &host->llcs[llc].cpus)) {
-        return llc;
-    }
-    if (!host_thread_read(s->ops->own_root(s), thread->id, &info)) {
-        return -1;
-    }
-    return host_topology_llc_of(host, info.cpu);
-}
-
 void llcsched_threads_add_times(Llcsched *s, const HostTopology *host,
                                 uint64_t *run_ns, uint64_t *wait_ns, bool keep)
 {
@@ -358,7 +342,7 @@ void llcsched_threads_add_times(Llcsched *s, const HostTopology *host,
             (now.run_ns == before->run_ns && now.wait_ns == before->wait_ns)) {
             continue;
         }
-        llc = llcsched_other_llc(s, host, &other->thread);
+        llc = llcsched_thread_llc(s, host, &other->thread);
         if (llc >= 0) {
             run_ns[llc] += now.run_ns - before->run_ns;
             wait_ns[llc] += now.wait_ns - before->wait_ns;

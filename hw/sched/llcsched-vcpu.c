@@ -13,6 +13,7 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "qobject/qdict.h"
+#include "llcsched-balance.h"
 #include "llcsched-internal.h"
 #include "llcsched-look.h"
 #include "llcsched-threads.h"
@@ -114,6 +115,7 @@ static void llcsched_vcpu_remove(Llcsched *s, LlcschedVcpu *vcpu)
     WITH_QEMU_LOCK_GUARD(&s->lock) {
         llcsched_throttle_leave(vcpu);
         QTAILQ_REMOVE(&s->vcpus, vcpu, next);
+        llcsched_balance_forget_vcpu(s, vcpu);
         s->plan_due = true;
     }
     g_free(vcpu);

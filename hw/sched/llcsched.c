@@ -23,6 +23,7 @@
 #include "system/replay.h"
 #include "system/system.h"
 #include "llcsched-apply.h"
+#include "llcsched-balance.h"
 #include "llcsched-guest.h"
 #include "llcsched-internal.h"
 #include "llcsched-look.h"
@@ -144,6 +145,8 @@ static void llcsched_vm_state_change(void *opaque, bool running, RunState state)
         qatomic_set(&s->running, false);
         timer_del(s->timer);
         timer_del(s->trust.timer);
+        QEMU_LOCK_GUARD(&s->lock);
+        llcsched_balance_pause(s);
     } else if (s->machine_ready) {
         llcsched_start(s);
     }
@@ -154,6 +157,7 @@ static void llcsched_machine_done(Notifier *notifier, void *data)
     Llcsched *s = container_of(notifier, Llcsched, machine_done);
 
     s->guest = llcsched_guest_topology(current_machine);
+    llcsched_balance_start(s);
     s->machine_ready = true;
     if (runstate_is_running()) {
         llcsched_start(s);
@@ -264,7 +268,6 @@ static bool llcsched_first_view(Llcsched *s, Error **errp)
         return false;
     }
     s->load = host_load_new_idle(s->view->host);
-    s->guarded_since_ns = g_new0(int64_t, s->view->host->n_llcs);
     if (s->view->error) {
         llcsched_warn(s, "%s", s->view->error);
     }
@@ -292,6 +295,7 @@ static void llcsched_complete(UserCreatable *uc, Error **errp)
     if (!llcsched_first_view(s, errp) || !llcsched_start_thread(s, errp)) {
         return;
     }
+    llcsched_balance_init(s);
     if (!llcsched_trust_init(s, errp) || !llcsched_turns_init(s, errp)) {
         return;
     }
@@ -363,11 +367,11 @@ static void llcsched_finalize(Object *obj)
     llcsched_threads_fini(s);
     llcsched_quota_fini(s);
     llcsched_planned_free(s->planned);
+    llcsched_balance_fini(s);
     host_load_free(s->load);
     host_load_sample_free(s->sample);
     llcsched_view_free(s->view);
     guest_topology_free(s->guest);
-    g_free(s->guarded_since_ns);
     g_ptr_array_unref(s->warnings);
     llcsched_config_clear(&s->config);
     g_free(s->sysfs_root);

@@ -1,5 +1,5 @@
 /*
- * Whether a vCPU halts, as seen from another thread
+ * Whether and how often a vCPU halts, as seen from another thread
  *
  * Copyright (c) 2026 The llcsched authors
  *
@@ -11,14 +11,28 @@
 #include "hw/sched/vcpu-blocking.h"
 #include "system/kvm.h"
 
-#define VCPU_BLOCKING_NAME "blocking"
-
 /* What KVM has today, times ten. */
 #define VCPU_STATS_MAX 1000
 #define VCPU_STATS_NAME_MAX 256
 
-/* Where the stat is in the file of a vCPU; 0: it has none. */
-static off_t vcpu_blocking_find(int fd)
+/* KVM's statistics of a vCPU that are read here. */
+typedef enum VcpuStat {
+    VCPU_STAT_BLOCKING,
+    VCPU_STAT_HALTS,            /* x86 alone has it */
+    VCPU_STAT_POLL_SUCCESS_NS,
+    VCPU_STAT_POLL_FAIL_NS,
+    VCPU_STAT_MAX,
+} VcpuStat;
+
+static const char *const vcpu_stat_names[VCPU_STAT_MAX] = {
+    [VCPU_STAT_BLOCKING] = "blocking",
+    [VCPU_STAT_HALTS] = "halt_exits",
+    [VCPU_STAT_POLL_SUCCESS_NS] = "halt_poll_success_ns",
+    [VCPU_STAT_POLL_FAIL_NS] = "halt_poll_fail_ns",
+};
+
+/* Where each is in the file of a vCPU; 0: there is none. */
+static void vcpu_stats_find(int fd, off_t *ret_offsets)
 {
     struct kvm_stats_header header;
     g_autofree struct kvm_stats_desc *desc = NULL;
@@ -27,43 +41,63 @@ static off_t vcpu_blocking_find(int fd)
     if (pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
         header.num_desc > VCPU_STATS_MAX ||
         header.name_size > VCPU_STATS_NAME_MAX) {
-        return 0;
+        return;
     }
     size = sizeof(*desc) + header.name_size;
     desc = g_malloc0(size + 1);
     for (uint32_t i = 0; i < header.num_desc; i++) {
         if (pread(fd, desc, size, header.desc_offset + i * size) != size) {
-            return 0;
+            return;
         }
-        if (g_str_equal(desc->name, VCPU_BLOCKING_NAME) && desc->size == 1) {
-            return header.data_offset + desc->offset;
+        for (int stat = 0; stat < VCPU_STAT_MAX; stat++) {
+            if (g_str_equal(desc->name, vcpu_stat_names[stat]) &&
+                desc->size == 1) {
+                ret_offsets[stat] = header.data_offset + desc->offset;
+            }
         }
     }
-    return 0;
 }
 
-/* The same for all vCPUs: they have the same stats. */
-static off_t vcpu_blocking_offset(int fd)
+/* The offsets are the same for all vCPUs: they have the same stats. */
+static bool vcpu_stat_read(CPUState *cpu, VcpuStat stat, uint64_t *ret_value)
 {
-    static gsize offset;
+    static off_t offsets[VCPU_STAT_MAX];
+    static gsize once;
+    int fd = cpu->kvm_vcpu_stats_fd;
 
-    if (g_once_init_enter(&offset)) {
-        /* never 0 once it is looked for: that would be to look again */
-        g_once_init_leave(&offset, vcpu_blocking_find(fd) + 1);
+    if (fd < 0) {
+        return false;
     }
-    return offset - 1;
+    if (g_once_init_enter(&once)) {
+        vcpu_stats_find(fd, offsets);
+        g_once_init_leave(&once, 1);
+    }
+    return offsets[stat] && pread(fd, ret_value, sizeof(*ret_value),
+                                  offsets[stat]) == sizeof(*ret_value);
 }
 
 bool vcpu_blocking(CPUState *cpu)
 {
     uint64_t value;
-    off_t offset;
 
     if (!kvm_enabled() || !kvm_halt_in_kernel()) {
         return qatomic_read(&cpu->halted);
     }
-    offset = cpu->kvm_vcpu_stats_fd >= 0
-             ? vcpu_blocking_offset(cpu->kvm_vcpu_stats_fd) : 0;
-    return offset && pread(cpu->kvm_vcpu_stats_fd, &value, sizeof(value),
-                           offset) == sizeof(value) && value;
+    return vcpu_stat_read(cpu, VCPU_STAT_BLOCKING, &value) && value;
+}
+
+bool vcpu_halts(CPUState *cpu, VcpuHalts *ret_halts)
+{
+    uint64_t halts, success_ns, fail_ns;
+
+    if (!kvm_enabled() || !kvm_halt_in_kernel() ||
+        !vcpu_stat_read(cpu, VCPU_STAT_HALTS, &halts) ||
+        !vcpu_stat_read(cpu, VCPU_STAT_POLL_SUCCESS_NS, &success_ns) ||
+        !vcpu_stat_read(cpu, VCPU_STAT_POLL_FAIL_NS, &fail_ns)) {
+        return false;
+    }
+    *ret_halts = (VcpuHalts) {
+        .halts = halts, .poll_ns = success_ns + fail_ns,
+    };
+    return true;
 }

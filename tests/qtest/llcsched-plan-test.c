@@ -418,12 +418,12 @@ static void test_all_llcs_crowded_opens_all_candidates(void)
 
     assert_placed(qts, "matched", "AABB", 4);
     qtest_clock_step(qts, SETTLE);
-    tree_run(tree, 0, 400, 0);
-    tree_run(tree, 1, 150, 0);
-    qtest_clock_step(qts, SECOND / 2);
+    tree_run(tree, 0, 800, 0);
+    tree_run(tree, 1, 400, 0);
+    qtest_clock_step(qts, SECOND);
     replan(qts);
     assert_others(qts, 0, 80, 80, true);
-    assert_others(qts, 1, 30, 30, true);
+    assert_others(qts, 1, 40, 40, true);
     assert_placed(qts, "guarded", "AAAA", 8);
     info = query(qts);
     g_assert_cmpstr(qdict_get_str(nth(info, "vcpus", 0), "reason"), ==,
@@ -437,6 +437,7 @@ static void test_all_llcs_crowded_opens_all_candidates(void)
     g_assert_cmpint(qdict_get_int(nth(info, "host-llcs", 0), "guarded-ns"), ==,
                     SECOND / 2);
     qobject_unref(info);
+    qtest_clock_step(qts, 20 * SECOND);
     replan(qts);
     assert_others(qts, 0, 0, 0, false);
     assert_placed(qts, "matched", "AABB", 4);

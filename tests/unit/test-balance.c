@@ -327,6 +327,20 @@ static void test_a_guard_at_100_percent_never_closes(void)
                     BALANCE_CAUSE_NONE);
 }
 
+static void test_new_thresholds_know_no_hysteresis(void)
+{
+    g_autoptr(Bench) b = bench_new(2, 4, "4");
+
+    bench_start(b, 0);
+    bench_set_others(b, 1, 300);
+    bench_until_move(b, 5);
+    g_assert_true(balance_closed(b->balance)[1]);
+    b->f->in.guard_util = b->f->in.guard_tasks = 31;
+    bench_start(b, 0);
+    balance_watch(b->balance, b->history, b->now_ns);
+    g_assert_false(balance_closed(b->balance)[1]);
+}
+
 /* A plan that is told starts from what the guard has seen by then. */
 static void test_a_watch_closes_before_the_first_plan(void)
 {
@@ -502,6 +516,8 @@ int main(int argc, char **argv)
           test_lost_time_moves_below_the_guard },
         { "guard-at-100-percent-never-closes",
           test_a_guard_at_100_percent_never_closes },
+        { "new-thresholds-know-no-hysteresis",
+          test_new_thresholds_know_no_hysteresis },
         { "watch-closes-before-the-first-plan",
           test_a_watch_closes_before_the_first_plan },
         { "told-moves-are-counted", test_told_moves_are_counted },

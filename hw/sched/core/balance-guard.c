@@ -83,7 +83,7 @@ static BalanceCause cause_now(const Balance *balance, int l, int64_t now_ns)
     if (above(llc->others, limit->tasks)) {
         return BALANCE_CAUSE_TASKS;
     }
-    if (held || (guard->cause != BALANCE_CAUSE_NONE &&
+    if (held || (guard->cause != BALANCE_CAUSE_NONE && !balance->limits_new &&
                  !(below(llc->util, limit->util) &&
                    below(llc->others, limit->tasks)))) {
         return guard->cause;
@@ -102,6 +102,7 @@ void balance_guard_look(Balance *balance, int64_t now_ns)
             set_cause(balance, l, cause_now(balance, l, now_ns), now_ns);
         }
     }
+    balance->limits_new &= !balance->known;
 }
 
 /* Of the set's LLCs some is closed, and it is not everywhere already. */

@@ -54,6 +54,7 @@ struct Balance {
     int n_vcpus, n_groups, n_guest_cores;
     int *core_of, *group_of; /* per vCPU, of the guest */
     PlacementGuard *limits;  /* per LLC */
+    bool limits_new;         /* not looked by yet: no hysteresis */
     BalanceLlc *llcs;
     BalanceGuard *guards;
     bool *closed;            /* as told to placement */

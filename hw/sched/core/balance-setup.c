@@ -112,6 +112,20 @@ static void count_candidates(Balance *balance)
     balance->n_candidates = host_cpuset_count(&balance->candidates);
 }
 
+static void configure_limits(Balance *balance, const PlacementInput *in)
+{
+    int n = balance->host->n_llcs;
+    g_autofree PlacementGuard *limits = g_new0(PlacementGuard, MAX(n, 1));
+    int l;
+
+    placement_guards(in, limits);
+    for (l = 0; l < n; l++) {
+        balance->limits_new |= limits[l].util != balance->limits[l].util ||
+                               limits[l].tasks != balance->limits[l].tasks;
+        balance->limits[l] = limits[l];
+    }
+}
+
 void balance_configure(Balance *balance, const PlacementInput *in)
 {
     if (!balance->host || !host_topology_equal(balance->host, in->host)) {
@@ -128,7 +142,7 @@ void balance_configure(Balance *balance, const PlacementInput *in)
     configure_guest(balance, in->guest);
     balance->candidates = *in->candidates;
     count_candidates(balance);
-    placement_guards(in, balance->limits);
+    configure_limits(balance, in);
 }
 
 const HostLoad *balance_load(const Balance *balance)

@@ -91,6 +91,7 @@ static BalanceVerdict keep_until_changed(Balance *balance,
     return keep(balance, reason);
 }
 
+/* An average that has too little to go by yet is the next shorter one. */
 static void read_llcs(Balance *balance, const LoadHistory *history)
 {
     int l, span;
@@ -98,14 +99,14 @@ static void read_llcs(Balance *balance, const LoadHistory *history)
     balance->known = true;
     for (l = 0; l < balance->host->n_llcs; l++) {
         BalanceLlc *llc = &balance->llcs[l];
+        LlcLoad load;
 
+        if (!load_history_get_llc(history, l, LOAD_LAST, &load)) {
+            balance->known = false;
+            return;
+        }
         for (span = 0; span < LOAD_SPANS; span++) {
-            LlcLoad load;
-
-            if (!load_history_get_llc(history, l, span, &load)) {
-                balance->known = false;
-                return;
-            }
+            load_history_get_llc(history, l, span, &load);
             llc->others[span] = load.others_tasks;
             llc->util[span] = load.others_util;
         }

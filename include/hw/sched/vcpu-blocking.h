@@ -1,5 +1,5 @@
 /*
- * Whether a vCPU halts, as seen from another thread
+ * Whether and how often a vCPU halts, as seen from another thread
  *
  * Copyright (c) 2026 The llcsched authors
  *
@@ -18,5 +18,17 @@
  * tells: false.
  */
 bool vcpu_blocking(CPUState *cpu);
+
+/* Cumulative, since the vCPU was made. */
+typedef struct VcpuHalts {
+    uint64_t halts;     /* exits because of HLT */
+    uint64_t poll_ns;   /* of its CPU time: KVM spun, waiting for a wake-up */
+} VcpuHalts;
+
+/*
+ * What KVM counts of it (three preads).  False, with @ret_halts untouched:
+ * something else does the halting, or KVM does not count it.
+ */
+bool vcpu_halts(CPUState *cpu, VcpuHalts *ret_halts);
 
 #endif
