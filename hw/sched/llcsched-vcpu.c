@@ -68,6 +68,7 @@ static void llcsched_vcpu_place(CPUState *cpu, run_on_cpu_data data)
     LlcschedVcpu *vcpu = data.host_ptr;
 
     llcsched_look(vcpu->sched, LLCSCHED_WHY_VCPU, NULL);
+    llcsched_look_soon(vcpu->sched);
     llcsched_trust_look(vcpu->sched);
     llcsched_throttle_look(vcpu->sched);
 }

@@ -35,6 +35,13 @@
 /* A first placement is looked at again when the load is known: soon. */
 #define LLCSCHED_SETTLE_NS (150 * SCALE_MS)
 
+/*
+ * libvirt resets the mask of a vCPU when it has plugged it: a few ms later, or
+ * as late as a busy host makes it.  Each further look waits twice as long.
+ */
+#define LLCSCHED_SOON_NS (10 * SCALE_MS)
+#define LLCSCHED_SOON_MAX_NS (2000 * (int64_t)SCALE_MS)
+
 /* Each cause is kept once; more than these are a symptom of one. */
 #define LLCSCHED_WARNINGS_MAX 16
 
@@ -80,26 +87,47 @@ int64_t llcsched_now_ns(void)
                            : get_clock();
 }
 
-/* When the next look is due; 0: never.  Lock not held. */
-static int64_t llcsched_next_look_ns(Llcsched *s)
+/* How long until the next look; 0: there is none.  Lock not held. */
+static int64_t llcsched_next_look_in_ns(Llcsched *s)
 {
+    int64_t interval = 0, soon;
+
     QEMU_LOCK_GUARD(&s->lock);
     if (s->settling) {
-        return llcsched_now_ns() + LLCSCHED_SETTLE_NS;
+        return LLCSCHED_SETTLE_NS;
     }
-    return !s->config.dynamic ? 0 : llcsched_now_ns() +
-                                    s->config.interval_ms * (int64_t)SCALE_MS;
+    if (s->config.dynamic) {
+        interval = s->config.interval_ms * (int64_t)SCALE_MS;
+    }
+    soon = s->soon_ns;
+    if (!soon || (interval && soon >= interval)) {
+        s->soon_ns = 0;
+        return interval;
+    }
+    s->soon_ns = soon < LLCSCHED_SOON_MAX_NS ? 2 * soon : 0;
+    return soon;
 }
 
 void llcsched_arm(Llcsched *s)
 {
-    int64_t next = llcsched_next_look_ns(s);
+    int64_t in_ns = llcsched_next_look_in_ns(s);
 
-    if (next) {
-        timer_mod(s->timer, next);
+    if (in_ns) {
+        timer_mod(s->timer, llcsched_now_ns() + in_ns);
     } else {
         timer_del(s->timer);
     }
+}
+
+void llcsched_look_soon(Llcsched *s)
+{
+    if (!qatomic_read(&s->running)) {
+        return;
+    }
+    WITH_QEMU_LOCK_GUARD(&s->lock) {
+        s->soon_ns = LLCSCHED_SOON_NS;
+    }
+    llcsched_arm(s);
 }
 
 QEMUTimer *llcsched_timer_new(Llcsched *s, QEMUTimerCB *cb)

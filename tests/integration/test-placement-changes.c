@@ -476,6 +476,21 @@ static void test_event(void)
     g_assert_cmpint(json_object_get_int_member(event, "changes"), ==, 2);
 }
 
+/* As libvirt does it, just after it has plugged one. */
+static void test_hotplug_reset(void)
+{
+    g_autofree char *object = sched_object(&host, ",dynamic=off");
+    g_autoptr(Vm) vm = vm_start(&(VmConfig) {
+        .smp = "1,sockets=2,maxcpus=2", .args = object });
+
+    vm_wait_up(vm, 1);
+    plug(vm, 1);
+    vm_wait(vm, vcpu_is_placed, GINT_TO_POINTER(1),
+            "the plugged vCPU to be placed");
+    sched_taskset(vm, 1, host.both);
+    assert_plugged_apart(vm, 1);
+}
+
 static void add_hotplug_tests(void)
 {
     vm_add_platform_tests("/changes/plugged-vcpu-is-placed", test_hotplug,
@@ -483,6 +498,8 @@ static void add_hotplug_tests(void)
     g_test_add_func("/changes/plugged-vcpu-without-object-is-left-alone",
                     test_hotplug_without_object);
     g_test_add_func("/changes/plugging-goes-on-under-looks", test_plug_loop);
+    g_test_add_func("/changes/plugged-vcpu-that-is-reset-is-placed-soon",
+                    test_hotplug_reset);
 }
 
 int main(int argc, char **argv)

@@ -5,12 +5,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 
 import json
+import os
 import re
 import select
 import socket
 import time
 
-from private_host import PATIENCE
+from private_host import CGROUPS, PATIENCE
+from tool_case import Skip
 
 XML = '''\
 <domain type='{kind}'>
@@ -169,6 +171,36 @@ class Domain:
                                  text.read()).group(1)
         except (FileNotFoundError, ProcessLookupError):
             return None
+
+    def cgroup_above(self):
+        """The folder of the cgroup with all vCPUs in it."""
+        thread = self.query()['vcpus'][0]['thread-id']
+        with open(f'/proc/{self.pid()}/task/{thread}/cgroup',
+                  encoding='utf-8') as text:
+            lines = [line.rstrip('\n').split(':', 2) for line in text]
+        first = [(f'{CGROUPS}/{fields[1]}', fields[2]) for fields in lines
+                 if 'cpu' in fields[1].split(',')]
+        second = [(CGROUPS, fields[2]) for fields in lines if not fields[1]]
+        mount, path = (first or second)[0]
+        above = os.path.dirname(path)
+        if above == '/':
+            raise Skip('libvirt makes no cgroups for CPU time here')
+        return mount + above
+
+    @staticmethod
+    def limit_cgroup(folder, quota):
+        """CPU time in 100 ms; 0: no limit."""
+        first = os.path.join(folder, 'cpu.cfs_quota_us')
+        if os.path.exists(first):
+            path, text = first, str(quota or -1)
+        else:
+            path = os.path.join(folder, 'cpu.max')
+            text = f'{quota or "max"} 100000'
+        try:
+            with open(path, 'w', encoding='ascii') as out:
+                out.write(text)
+        except OSError as error:
+            raise Skip(f'no quota for {folder}: {error.strerror}') from error
 
     def placed(self, vcpus=2):
         """Wait until every vCPU has its planned mask, for the kernel too.

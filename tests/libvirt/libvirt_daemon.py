@@ -35,14 +35,14 @@ security_driver = "none"
 class LibvirtDaemon:
     """One libvirtd, as root; its guests run as Debian's libvirt-qemu."""
 
-    def __init__(self, name):
+    def __init__(self, name, qemu_conf=''):
         self.name = name
         self.home = os.path.join(HOME, name)
         for folder in FOLDERS:
             os.makedirs(f'{self.home}/{folder}')
         self.uri = ('qemu:///system?socket='
                     f'{self.home}/run/libvirt/libvirt-sock')
-        self.write('etc/libvirt/qemu.conf', QEMU_CONF)
+        self.write('etc/libvirt/qemu.conf', QEMU_CONF + qemu_conf)
         self.write('etc/libvirt/libvirtd.conf',
                    'auth_unix_rw = "none"\n'
                    f'log_outputs = "3:file:{self.home}/log"\n'

@@ -9,6 +9,7 @@
 #
 # SPDX-License-Identifier: GPL-2.0-or-later
 
+import contextlib
 import itertools
 import json
 import os
@@ -71,14 +72,26 @@ def with_options(*options):
     return change
 
 
-def domain(options, mode='halt', devices='', change=None):
+def domain(options, mode='halt', devices='', change=None, daemon=None):
     """A new one, with llcsched and these options."""
+    daemon = daemon or setup.daemon
     name = setup.next_name()
     serial = os.path.join(setup.folder, name)
     change = change or with_options(*options)
-    setup.daemon.virsh('define', '/dev/stdin', text=change(
+    daemon.virsh('define', '/dev/stdin', text=change(
         plain_xml(setup, name, serial, mode, devices)))
-    return Domain(setup.daemon, name, serial)
+    return Domain(daemon, name, serial)
+
+
+@contextlib.contextmanager
+def another_daemon(name, qemu_conf=''):
+    daemon = LibvirtDaemon(name, qemu_conf)
+    daemon.start()
+    try:
+        yield daemon
+    finally:
+        daemon.end()
+        shutil.rmtree(daemon.home)
 
 
 def masks(answer):
@@ -212,6 +225,15 @@ def test_setvcpus_places_what_it_adds(_folder):
             guest.must_live(vcpus=3)
 
 
+def test_setvcpus_places_though_libvirt_resets_the_mask(_folder):
+    """No later look would: the first ones after it do."""
+    with domain(ALLOWED + ['--dynamic', 'off']) as vm:
+        vm.start()
+        vm.placed()
+        vm.virsh('setvcpus', '--live', '4')
+        vm.placed(vcpus=4)
+
+
 def test_setvcpus_takes_away_again(_folder):
     with domain(ALLOWED) as vm:
         vm.virsh('setvcpus', '--config', '1')
@@ -242,11 +264,58 @@ def test_schedinfo_throttles_beside_llcsched(_folder):
         assert done.returncode == 0, done
         assert re.search(r'vcpu_quota +: 20000',
                          vm.virsh('schedinfo', '--live'))
-        answer = later(vm)
+        answer = vm.wait(
+            lambda answer: answer['host-quota']['state'] == 'limited',
+            'the quota is seen')
+        quota = answer['host-quota']
+        assert re.search(r'/qemu-.*/vcpu[01]$', quota['cgroup']), quota
+        assert quota['quota-us'] == 20000, quota
+        assert abs(quota['cpus'] - 2 * 20000 / quota['period-us']) < 0.001, \
+            quota
+        assert quota['cgroup'] in quota['explanation'], quota
+        assert 'host quota: cgroup /' in \
+            vm.virsh('qemu-monitor-command', '--hmp', 'info llcsched')
         assert answer['status'] == 'placed', answer
         assert masks(answer) == masks(before), answer
         assert answer['groups'] == [], answer
         assert not any(vcpu['throttled-ns'] for vcpu in answer['vcpus'])
+        with vm.guest() as guest:
+            guest.must_live()
+
+
+def test_quota_of_a_cgroup_above_is_told(_folder):
+    """Such as cpu.max of a slice or a pod; here of the domain's own."""
+    with domain(PLACE + ['--quota', '15000']) as vm:
+        vm.start()
+        vm.wait(lambda answer: answer['host-quota']['state'] == 'none',
+                'no quota is seen')
+        above = vm.cgroup_above()
+        vm.limit_cgroup(above, 100000)
+        answer = vm.wait(
+            lambda answer: answer['host-quota']['state'] == 'limited',
+            'the quota is seen')
+        quota = answer['host-quota']
+        assert above.endswith(quota['cgroup']), (above, quota)
+        assert quota['vcpus'] == '0-1' and quota['cpus'] == 1, quota
+        group = answer['groups'][0]
+        assert group['host-limited'], group
+        assert group['effective-quota-us'] == 15000, group
+        vm.limit_cgroup(above, 0)
+        vm.wait(lambda answer: answer['host-quota']['state'] == 'none',
+                'the end of the quota is seen')
+
+
+def test_sched_core_of_libvirt_is_kept_and_told(_folder):
+    with another_daemon('c', 'sched_core = "vcpus"\n') as daemon, \
+            domain(ALLOWED + ['--cookie', 'blue', '--trust', 'best-effort'],
+                   daemon=daemon) as vm:
+        done = daemon.try_virsh('start', vm.name)
+        if 'ore scheduling' in done.stderr or 'sched_core' in done.stderr:
+            raise Skip(done.stderr.strip().splitlines()[-1])
+        assert done.returncode == 0, done
+        for vcpu in vm.placed()['vcpus']:
+            assert vcpu['cookie-state'] == 'foreign', vcpu
+            assert vcpu['cookie-hash'], vcpu
         with vm.guest() as guest:
             guest.must_live()
 
@@ -424,24 +493,18 @@ def test_limits_change_by_the_monitor(_folder):
 
 
 def test_migrate_is_placed_at_the_other_end(folder):
-    target = LibvirtDaemon('b')
-    target.start()
-    try:
-        with domain(ALLOWED + ['--quota', '50000']) as vm:
-            vm.start()
-            before = vm.placed()
-            migrate(vm, target, folder)
-            assert vm.state() == 'shut off'
-            there = Domain(target, vm.name + '-b', vm.serial + '-b')
-            with there:
-                after = there.placed()
-                assert set(threads(before)).isdisjoint(threads(after)), after
-                assert after['groups'][0]['quota-us'] == 50000, after
-                with there.guest() as guest:
-                    guest.must_live()
-    finally:
-        target.end()
-        shutil.rmtree(target.home)
+    with another_daemon('b') as target, \
+            domain(ALLOWED + ['--quota', '50000']) as vm:
+        vm.start()
+        before = vm.placed()
+        migrate(vm, target, folder)
+        assert vm.state() == 'shut off'
+        with Domain(target, vm.name + '-b', vm.serial + '-b') as there:
+            after = there.placed()
+            assert set(threads(before)).isdisjoint(threads(after)), after
+            assert after['groups'][0]['quota-us'] == 50000, after
+            with there.guest() as guest:
+                guest.must_live()
 
 
 def migrate(vm, target, folder):
