@@ -66,6 +66,16 @@ class LibvirtDaemon:
             env={**os.environ, 'PATH': os.environ['PATH'] + ':/usr/sbin'})
         assert done.returncode == 0, done
 
+    def refusal(self):
+        """Why it ended by itself since it does not like its qemu.conf."""
+        if self.try_virsh('list').returncode == 0:
+            return ''
+        errors = [line.split(' : ')[-1] for line in
+                  self.read('log').splitlines() if ': error :' in line]
+        # what no driver could find is said as well, and stops none
+        return next((error for error in errors if 'binary' not in error),
+                    'libvirtd ended')
+
     def end(self, with_signal=signal.SIGTERM):
         """Until it is gone.  The guests run on."""
         pid = int(self.read('pid'))
