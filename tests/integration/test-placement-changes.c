@@ -265,7 +265,8 @@ static bool replanned_until(Vm *vm, void *opaque)
  */
 static void test_crowded(void)
 {
-    g_autofree char *object = sched_object(&host, ",dynamic=off");
+    g_autofree char *object = sched_object(
+        &host, ",dynamic=off,guard-util=25,guard-tasks=33");
     g_autoptr(Vm) vm = vm_start(&(VmConfig) { .smp = "2,sockets=2",
                                               .mode = "halt",
                                               .args = object });

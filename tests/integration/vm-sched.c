@@ -134,7 +134,8 @@ void sched_host_clear(SchedHost *host)
 
 char *sched_object(const SchedHost *host, const char *more)
 {
-    return g_strdup_printf("-object llcsched,id=sched0,x-sysfs-root=%s%s",
+    return g_strdup_printf("-object llcsched,id=sched0,x-sysfs-root=%s,"
+                           "guard-util=100,guard-tasks=100%s",
                            host->tree->dir, more);
 }
 

@@ -40,7 +40,10 @@ void sched_host_clear(SchedHost *host);
 #define SCHED_HOST_QUIET 1000
 void sched_host_set_load(const SchedHost *host, guint64 first, guint64 second);
 
-/* "-object llcsched,id=sched0,x-sysfs-root=...@more"; the caller frees it. */
+/*
+ * "-object llcsched,id=sched0,x-sysfs-root=...@more"; the caller frees it.  The
+ * guard is off unless @more sets it: on two busy CPUs every guest loses time.
+ */
 char *sched_object(const SchedHost *host, const char *more);
 
 /* The one entry of query-llcsched, for the caller to unref. */
