@@ -106,20 +106,24 @@ static bool llcsched_trust_merged(const LlcschedVcpu *vcpu, uint64_t hash)
     return false;
 }
 
-/*
- * What the thread ran since it was judged last, it may have run as it was found
- * now.  Lock held.
- */
-static void llcsched_trust_charge(LlcschedVcpu *vcpu, LlcschedCookieState found)
+void llcsched_trust_charge(LlcschedVcpu *vcpu, bool unproven)
 {
     LlcschedVcpuTrust *trust = &vcpu->trust;
     uint64_t now_ns = vcpu->sched->ops->cpu_ns(vcpu);
 
-    if (trust->settled && found != LLCSCHED_COOKIE_STATE_NONE &&
-        !llcsched_trust_proven(found) && now_ns > trust->judged_ns) {
+    if (unproven && now_ns > trust->judged_ns) {
         trust->untagged_ns += now_ns - trust->judged_ns;
     }
     trust->judged_ns = now_ns;
+}
+
+/* It may have run as it was @found now.  Lock held. */
+static void llcsched_trust_charge_found(LlcschedVcpu *vcpu,
+                                        LlcschedCookieState found)
+{
+    llcsched_trust_charge(vcpu, vcpu->trust.settled &&
+                          found != LLCSCHED_COOKIE_STATE_NONE &&
+                          !llcsched_trust_proven(found));
 }
 
 static LlcschedCookieState llcsched_trust_failed(LlcschedVcpu *vcpu,
@@ -225,7 +229,7 @@ static void llcsched_trust_settle(LlcschedVcpu *vcpu)
     LlcschedVcpuTrust *trust = &vcpu->trust;
     LlcschedCookieState state = llcsched_trust_judge(vcpu, 0);
 
-    llcsched_trust_charge(vcpu, state);
+    llcsched_trust_charge_found(vcpu, state);
     if (state == LLCSCHED_COOKIE_STATE_UNSET) {
         CoreCookie got = llcsched_trust_set(vcpu);
 
@@ -320,7 +324,7 @@ static void llcsched_trust_see(LlcschedVcpu *vcpu)
         trust->state = before; /* ending: its exit notifier tells */
         return;
     }
-    llcsched_trust_charge(vcpu, trust->state);
+    llcsched_trust_charge_found(vcpu, trust->state);
     trust->has_forced_idle =
         host_trust_forced_idle("", vcpu->thread.id, &trust->forced_idle_ns);
     if (llcsched_trust_proven(trust->state) ||

@@ -84,6 +84,12 @@ LlcschedHolder *llcsched_trust_of(const Llcsched *s,
                                   const LlcschedGroup *group);
 LlcschedHolder *llcsched_trust_wanted(const LlcschedVcpu *vcpu);
 
+/*
+ * What its thread ran since this was asked last, it may have run as is found
+ * now: isolated, or @unproven.  Lock held.
+ */
+void llcsched_trust_charge(LlcschedVcpu *vcpu, bool unproven);
+
 /* The different holders of this VM, for the caller to free.  Lock held. */
 GPtrArray *llcsched_trust_holders(const Llcsched *s);
 

@@ -65,16 +65,16 @@ static const HostCpuSet *llcsched_turns_cores(LlcschedVcpu *vcpu,
     return cores;
 }
 
-static void llcsched_turns_see_mask(LlcschedVcpu *vcpu)
+/* True: it may be on cores now on which it might not be before. */
+static bool llcsched_turns_see_mask(LlcschedVcpu *vcpu)
 {
     Llcsched *s = vcpu->sched;
     HostCpuSet cores;
 
-    if (vcpu->thread.id && llcsched_turns_takes_part(vcpu)) {
-        trust_turns_set_cores(s->turns.turns, vcpu->index,
-                              llcsched_turns_cores(vcpu, &cores),
-                              llcsched_now_ns());
-    }
+    return vcpu->thread.id && llcsched_turns_takes_part(vcpu) &&
+           trust_turns_set_cores(s->turns.turns, vcpu->index,
+                                 llcsched_turns_cores(vcpu, &cores),
+                                 llcsched_now_ns());
 }
 
 bool llcsched_turns_may_move(LlcschedVcpu *vcpu, const HostCpuSet *mask)
@@ -347,6 +347,21 @@ static void llcsched_turns_set_weights(Llcsched *s)
     }
 }
 
+/*
+ * A mask that was set from outside since the last look may have let it meet the
+ * cookies with which it takes turns from now on.
+ */
+static void llcsched_turns_charge(LlcschedVcpu *vcpu)
+{
+    TrustCookieStats stats = { };
+
+    if (vcpu->turn.strayed) {
+        trust_turns_cookie_stats(vcpu->sched->turns.turns, vcpu->turn.cookie,
+                                 llcsched_now_ns(), &stats);
+    }
+    llcsched_trust_charge(vcpu, stats.domain_cookies > 1);
+}
+
 void llcsched_turns_look(Llcsched *s)
 {
     LlcschedVcpu *vcpu;
@@ -356,7 +371,7 @@ void llcsched_turns_look(Llcsched *s)
     }
     trust_turns_set_slice(s->turns.turns, s->config.slice_us * SCALE_US);
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        llcsched_turns_see_mask(vcpu);
+        vcpu->turn.strayed = llcsched_turns_see_mask(vcpu);
         if (vcpu->thread.id && !vcpu->turn.joining &&
             !llcsched_turns_has(vcpu)) {
             vcpu->turn.joining = true;
@@ -366,6 +381,11 @@ void llcsched_turns_look(Llcsched *s)
     }
     llcsched_turns_set_weights(s);
     llcsched_turns_run(s);
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (vcpu->thread.id && llcsched_turns_takes_part(vcpu)) {
+            llcsched_turns_charge(vcpu);
+        }
+    }
 }
 
 void llcsched_turns_quota(Llcsched *s)

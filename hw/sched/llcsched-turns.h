@@ -22,6 +22,7 @@ typedef struct LlcschedVcpuTurn {
     bool leaving;               /* work to prove it out is on its way */
     bool dry;                   /* its quota's gate was closed when told */
     bool joining;               /* work to take part anew is on its way */
+    bool strayed;               /* seen on cores where it might not be before */
     HostCpuSet target;          /* mask that waits to be set; empty: none */
 } LlcschedVcpuTurn;
 

@@ -96,6 +96,19 @@ static void test_unknown_mask_grows_domain(void)
     g_assert_cmpuint(stats_of(sim, 1).domain_cookies, ==, 2);
 }
 
+static void test_new_cores_are_told(void)
+{
+    g_autoptr(Sim) sim = sim_default();
+
+    sim_add(sim, 0, 1, "0-1", spin, true);
+    g_assert_false(sim_set_cores(sim, 0, "0-1"));
+    g_assert_false(sim_set_cores(sim, 0, "1"));
+    g_assert_true(sim_set_cores(sim, 0, "2"));
+    g_assert_true(sim_set_cores(sim, 0, "1-2"));
+    g_assert_true(trust_turns_set_cores(sim->turns, 0, NULL, sim->now));
+    g_assert_false(sim_set_cores(sim, 0, "5"));
+}
+
 static void test_part_after_sharing(void)
 {
     g_autoptr(Sim) sim = sim_default();
@@ -569,6 +582,8 @@ int main(int argc, char **argv)
                     test_chain_is_one_domain);
     g_test_add_func("/trust-turns/unknown-mask-grows-the-domain",
                     test_unknown_mask_grows_domain);
+    g_test_add_func("/trust-turns/cores-that-are-new-to-a-vcpu-are-told",
+                    test_new_cores_are_told);
     g_test_add_func("/trust-turns/cookies-that-part-run-at-once",
                     test_part_after_sharing);
     g_test_add_func("/trust-turns/no-proof-no-entry", test_no_proof_no_entry);

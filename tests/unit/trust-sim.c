@@ -398,10 +398,11 @@ void sim_remove(Sim *sim, int vcpu)
     trust_turns_remove(sim->turns, vcpu, sim->now);
 }
 
-void sim_set_cores(Sim *sim, int vcpu, const char *cores)
+bool sim_set_cores(Sim *sim, int vcpu, const char *cores)
 {
     sim->vcpus[vcpu].cores = parse(cores);
-    trust_turns_set_cores(sim->turns, vcpu, &sim->vcpus[vcpu].cores, sim->now);
+    return trust_turns_set_cores(sim->turns, vcpu, &sim->vcpus[vcpu].cores,
+                                 sim->now);
 }
 
 void sim_set_dry(Sim *sim, int vcpu, bool dry)

@@ -71,7 +71,7 @@ void sim_weight(Sim *sim, unsigned cookie, unsigned weight);
 void sim_add(Sim *sim, int vcpu, unsigned cookie, const char *cores,
              SimLoad load, bool in_guest);
 void sim_remove(Sim *sim, int vcpu);
-void sim_set_cores(Sim *sim, int vcpu, const char *cores);
+bool sim_set_cores(Sim *sim, int vcpu, const char *cores);
 void sim_set_dry(Sim *sim, int vcpu, bool dry);
 void sim_pause(Sim *sim, bool pause);
 

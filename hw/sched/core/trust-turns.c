@@ -185,17 +185,20 @@ bool trust_turns_has(const TrustTurns *turns, int vcpu)
     return trust_vcpu(turns, vcpu);
 }
 
-void trust_turns_set_cores(TrustTurns *turns, int vcpu,
+bool trust_turns_set_cores(TrustTurns *turns, int vcpu,
                            const HostCpuSet *cores, int64_t now_ns)
 {
     TrustVcpu *v = trust_vcpu(turns, vcpu);
+    bool strays = !v->any_core &&
+                  (!cores || !host_cpuset_subset(cores, &v->cores));
 
     if (v->any_core ? !cores : cores && host_cpuset_equal(cores, &v->cores)) {
-        return;
+        return false;
     }
     account(turns, now_ns);
     put_cores(turns, v, cores);
     turns->stale = true;
+    return strays;
 }
 
 /* The domain is not there yet, or no more, after changes: a step makes it. */

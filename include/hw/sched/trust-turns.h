@@ -145,9 +145,10 @@ bool trust_turns_has(const TrustTurns *turns, int vcpu);
 /*
  * The cores that the vCPU's actual mask now allows; NULL: not known, any.
  * Before a mask is changed, set the union of old and new, step until
- * trust_turns_settled(), then change it and set the new cores.
+ * trust_turns_settled(), then change it and set the new cores.  True: it may be
+ * on cores now on which it might not be before.
  */
-void trust_turns_set_cores(TrustTurns *turns, int vcpu,
+bool trust_turns_set_cores(TrustTurns *turns, int vcpu,
                            const HostCpuSet *cores, int64_t now_ns);
 
 /*
