@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 BUILD := $(or $(LLCSCHED_BUILD),build)
 
-.PHONY: build tools run check soak bench bench-throttle lab install clean
+.PHONY: build tools run check soak bench bench-throttle bench-placement lab install clean
 
 build: tools
 	@scripts/fetch-qemu
@@ -30,6 +30,10 @@ bench: build
 # ROWS="NAME..." measures some of it
 bench-throttle: build
 	@scripts/bench throttle $(ROWS)
+
+# PARTS="NAME..." does some of it; on simulated hosts, so that no QEMU is built
+bench-placement: tools
+	@scripts/bench placement $(PARTS)
 
 # LAB="HOST [TEST...]" runs some of it
 lab: build

@@ -18,6 +18,8 @@ import sys
 
 from tool_case import Skip, Tool, make_tree, parse_list, run_tests, write
 
+COMMANDS = ('topo', 'plan', 'capture', 'sim', 'record', 'xml')
+
 tool = Tool(sys.argv[1])
 source = sys.argv[2]
 hosts = os.path.join(source, 'tests/hosts')
@@ -362,10 +364,10 @@ def test_plan_cpus_that_the_host_lacks(folder):
 
 
 def test_usage_errors(folder):
-    tool.fails(2, ['topo, plan, capture, xml', '--help'])
-    tool.fails(2, ["'list'", 'topo, plan, capture, xml'], 'list')
+    tool.fails(2, ['topo, plan, capture, sim, record, xml', '--help'])
+    tool.fails(2, ["'list'", 'topo, plan, capture, sim, record, xml'], 'list')
     tool.fails(2, ["option '--json'"], '--json')
-    for command in ('topo', 'plan', 'capture'):
+    for command in ('topo', 'plan', 'capture', 'sim'):
         hint = f'qemu-llcsched {command} --help'
         tool.fails(2, ['--frobnicate', hint], command, '--frobnicate')
         tool.fails(2, ["'surplus'", hint], command, 'surplus')
@@ -383,7 +385,7 @@ def test_help_and_version(_folder):
     with open(os.path.join(source, 'VERSION'), encoding='ascii') as version:
         assert tool.ok('--version') == f'qemu-llcsched {version.read()}'
     assert tool.ok('-h') == tool.ok('--help')
-    for command in ('topo', 'plan', 'capture', 'xml'):
+    for command in COMMANDS:
         assert f'\n  {command} ' in tool.ok('--help')
         text = tool.ok(command, '--help')
         assert text == tool.ok(command, '-h')
@@ -394,9 +396,10 @@ def test_man_page_has_every_option(_folder):
     path = os.path.join(source, 'docs/man/qemu-llcsched.1')
     with open(path, encoding='ascii') as page:
         man = page.read().replace('\\-', '-')
-    for command in ('topo', 'plan', 'capture', 'xml'):
+    for command in COMMANDS:
         assert f'.SS {command}\n' in man
         text = tool.ok(command, '--help')
+        assert command in tool.run().stderr
         for option in re.findall(r'^  (?:-\w, )?(--[a-z-]+)', text, re.M):
             assert option in man, f'{option} of {command}'
 
