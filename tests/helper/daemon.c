@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -77,6 +78,7 @@ static void run(const Daemon *daemon, const char *notify, int activated)
         args[n++] = daemon->config;
     }
     setenv("NOTIFY_SOCKET", notify, 1);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     execv(program(), (char **)args);
     _exit(127);
 }
