@@ -69,6 +69,6 @@ int main(int argc, char **argv)
     }
     return tool_usage_error(&no_command, "unknown %s '%s'; the commands are "
                             "topo, plan, capture, sim, record, xml, see "
-                            TOOL_NAME " --help", name[0] == '-' ? "option" : "command",
-                            name);
+                            TOOL_NAME " --help",
+                            name[0] == '-' ? "option" : "command", name);
 }

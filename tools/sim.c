@@ -117,9 +117,9 @@ static int check_options(const ToolCommand *command, const Options *o)
     }
     for (char **name = o->policies; !status && name && *name; name++) {
         if (!sim_policy_by_name(*name)) {
-            status = tool_usage_error(command, "--policy '%s': there is no such "
-                                      "policy; see " TOOL_NAME " sim --help",
-                                      *name);
+            status = tool_usage_error(command, "--policy '%s': there is no "
+                                      "such policy; see " TOOL_NAME
+                                      " sim --help", *name);
         }
     }
     for (char **name = o->cases; !status && name && *name; name++) {

@@ -172,7 +172,7 @@ static void end_worker(Sim *sim, SimTask *task)
     }
 }
 
-/* ---- a recorded load: in each window as many bursts as there were slices ---- */
+/* ---- a recorded load: as many bursts in a window as there were slices ---- */
 
 static const SimTraceRow *row_now(const Sim *sim, const SimTask *task)
 {

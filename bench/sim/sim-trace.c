@@ -12,7 +12,10 @@
 /* A row is four numbers of at most 20 digits. */
 #define LINE_MAX_BYTES 128
 
-G_DEFINE_QUARK(sim-trace-error-quark, sim_trace_error)
+GQuark sim_trace_error_quark(void)
+{
+    return g_quark_from_static_string("sim-trace-error-quark");
+}
 
 void sim_trace_free(SimTrace *trace)
 {

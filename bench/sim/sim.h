@@ -137,7 +137,7 @@ struct Sim {
     uint64_t migrations, wakes, near_wakes, moves;
 };
 
-/* sim.c */
+/* sim-new.c */
 Sim *sim_new(HostTopology *host, guint32 seed); /* takes a reference */
 void sim_free(Sim *sim);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Sim, sim_free)
@@ -146,7 +146,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Sim, sim_free)
 SimVm *sim_add_vm(Sim *sim, int n_vcpus, SimLoad load, int64_t run_ns,
                   int64_t sleep_ns);
 
-/* What is measured begins at @warm_ns. */
+/* sim.c: what is measured begins at @warm_ns. */
 void sim_run(Sim *sim, const SimPolicy *policy, int64_t warm_ns,
              int64_t end_ns);
 
