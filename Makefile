@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 BUILD := $(or $(LLCSCHED_BUILD),build)
 
-.PHONY: build tools run check soak bench bench-throttle bench-placement lab install clean
+.PHONY: build tools run check soak deb bench bench-throttle bench-placement lab install clean
 
 build: tools
 	@scripts/fetch-qemu
@@ -38,6 +38,11 @@ bench-placement: tools
 # LAB="HOST [TEST...]" runs some of it
 lab: build
 	@tests/lab/lab $(or $(LAB),all)
+
+# build/deb/*.deb
+deb:
+	@scripts/setup
+	@scripts/build-deb
 
 install: build
 	@scripts/install $(PREFIX)

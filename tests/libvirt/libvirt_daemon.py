@@ -72,8 +72,8 @@ class LibvirtDaemon:
             return ''
         errors = [line.split(' : ')[-1] for line in
                   self.read('log').splitlines() if ': error :' in line]
-        # what no driver could find is said as well, and stops none
-        return next((error for error in errors if 'binary' not in error),
+        # what other drivers could not find is said as well
+        return next((error for error in errors if 'sched' in error.lower()),
                     'libvirtd ended')
 
     def end(self, with_signal=signal.SIGTERM):
