@@ -182,56 +182,157 @@ static void test_slice_is_live(void)
 
 /* --- What is isolated --- */
 
-static const struct Truth {
+/* What the kernel shows of SMT. */
+static const struct Smt {
     const char *name;
-    int llcs, cores, threads;
-    const char *smt;                    /* NULL: it is seen by siblings */
-    const char *options;
-    const char *mode, *isolation;
-} truths[] = {
-    { "gate-cores-enough", 2, 2, 2, NULL, GATE, "gate", "this-vm" },
-    { "gate-one-core", 1, 1, 2, NULL, GATE, "gate", "this-vm" },
-    { "gate-placement-off", 2, 2, 2, NULL, GATE ",placement=off",
-      "gate", "this-vm" },
-    { "gate-smt-off", 2, 2, 2, "0", GATE, "not-needed", "host" },
-    { "gate-no-siblings", 2, 2, 1, NULL, GATE, "not-needed", "host" },
-    { "gate-siblings-unknown", 2, 2, 1, "1", GATE, "gate", "this-vm" },
-    { "gate-best-effort", 1, 1, 2, NULL, GATE BEST_EFFORT, "gate", "this-vm" },
-    { "auto-cores-enough", 2, 2, 2, NULL, BEST_EFFORT, "masks", "this-vm" },
-    { "auto-one-core", 1, 1, 2, NULL, BEST_EFFORT, "none", "none" },
-    { "auto-placement-off", 2, 2, 2, NULL, BEST_EFFORT ",placement=off",
-      "none", "none" },
-    { "auto-smt-off", 2, 2, 2, "0", BEST_EFFORT, "not-needed", "host" },
-    { "auto-siblings-unknown", 2, 2, 1, "1", BEST_EFFORT, "none", "none" },
-    { "kernel-cores-enough", 2, 2, 2, NULL,
-      BEST_EFFORT ",trust-backend=kernel", "none", "none" },
+    int threads;                        /* of a core, as topology tells */
+    const char *active;                 /* smt/active; NULL: there is none */
+    bool off, known;                    /* so that siblings are, or not */
+} smts[] = {
+    { "smt", 2, "1", false, true },
+    { "smt-untold", 2, NULL, false, true },
+    { "siblings-hidden", 1, "1", false, false },
+    { "smt-off", 2, "0", true, true },
+    { "no-siblings", 1, NULL, true, true },
 };
 
-static LlcschedTree *truth_tree(const struct Truth *truth)
-{
-    LlcschedTree *tree = tree_new(1, truth->llcs, truth->cores,
-                                  truth->threads);
+static const struct Kernel {
+    const char *name, *text;            /* NULL: it has no core scheduling */
+    const char *sched_ext;
+    bool works;
+} kernels[] = {
+    { "core-scheduling", "", "disabled", true },
+    { "none", NULL, "disabled", false },
+    { "denied", "errno get 1\n", "disabled", false },
+    { "sched-ext", "", "enabled", false },
+};
 
-    if (truth->smt) {
-        tree_put(tree, TREE_CPUS "/smt/active", "%s\n", truth->smt);
+/* The host of a combination; the options of its objects follow. */
+typedef struct TruthHost {
+    const struct Smt *smt;
+    const struct Kernel *kernel;
+    bool scarce;                        /* it has one core */
+} TruthHost;
+
+typedef struct TruthObject {
+    bool one_cookie, placed, strict;
+    const char *backend;
+} TruthObject;
+
+/* "mode isolation", as docs/system/llcsched.rst has it; NULL: refused. */
+static const char *truth(const TruthHost *host, const TruthObject *object)
+{
+    if (host->smt->off) {
+        return "not-needed host";
+    }
+    if (g_str_equal(object->backend, "gate")) {
+        return "gate this-vm";
+    }
+    if (host->kernel->works) {
+        return "kernel host";
+    }
+    if (object->strict) {
+        return NULL;
+    }
+    return g_str_equal(object->backend, "auto") && object->placed &&
+           host->smt->known && !host->scarce && !object->one_cookie
+           ? "masks this-vm" : "none none";
+}
+
+static LlcschedTree *truth_tree(const TruthHost *host)
+{
+    LlcschedTree *tree = tree_new(1, host->scarce ? 1 : 2,
+                                  host->scarce ? 1 : 2, host->smt->threads);
+
+    if (host->smt->active) {
+        tree_put(tree, TREE_CPUS "/smt/active", "%s\n", host->smt->active);
+    }
+    tree_put(tree, "sys/kernel/sched_ext/state", "%s\n",
+             host->kernel->sched_ext);
+    if (host->kernel->text) {
+        /* where no core has siblings, a kernel that could says ENODEV */
+        tree_put(tree, "core-sched", "%s", host->smt->off &&
+                 !*host->kernel->text
+                 ? "errno get 19\nerrno create 19\nerrno share-from 19\n"
+                 : host->kernel->text);
     }
     return tree;
 }
 
-static void test_truth(const void *data)
+static void assert_truth(QTestState *qts, const LlcschedTree *tree,
+                         const TruthHost *host, const TruthObject *object)
 {
-    const struct Truth *truth = data;
-    g_autoptr(LlcschedTree) tree = truth_tree(truth);
-    QTestState *qts = start(tree, FOUR_VCPUS, truth->options);
+    const char *expected = truth(host, object);
+    QDict *reply;
 
-    assert_cookies(qts, "0000");
-    add_groups(qts);
-    wait_trust(qts, truth->mode, truth->isolation);
-    /* and so it stays */
-    qtest_clock_step(qts, SECOND);
-    wait_trust(qts, truth->mode, truth->isolation);
-    assert_cookies(qts, "1122");
+    g_test_message("%s %s, %s, placement %s: %s", object->backend,
+                   object->strict ? "strict" : "best-effort",
+                   object->one_cookie ? "one cookie" : "two cookies",
+                   object->placed ? "on" : "off", expected ?: "refused");
+    assert_success(qtest_qmp(
+        qts, "{ 'execute': 'object-add', 'arguments': {"
+        " 'qom-type': 'llcsched', 'id': 'sched0', 'x-sysfs-root': %s,"
+        " 'trust': %s, 'trust-backend': %s, 'placement': %s } }", tree->path,
+        object->strict ? "strict" : "best-effort", object->backend,
+        object->placed ? "llc" : "off"));
+    reply = group_add(qts, "a", "'vcpus': [0, 1], 'cookie': 'red'");
+    if (!expected) {
+        assert_error(reply, "the cookie cannot isolate");
+        g_assert_true(trust_is(qts, "none", "none"));
+    } else {
+        g_auto(GStrv) words = g_strsplit(expected, " ", 2);
+
+        assert_success(reply);
+        assert_success(group_add(qts, "b", object->one_cookie
+                                 ? "'vcpus': [2, 3], 'cookie': 'red'"
+                                 : "'vcpus': [2, 3], 'cookie': 'blue'"));
+        wait_trust(qts, words[0], words[1]);
+        /* and so it stays */
+        qtest_clock_step(qts, SECOND);
+        wait_trust(qts, words[0], words[1]);
+        assert_cookies(qts, object->one_cookie ? "1111" : "1122");
+        assert_success(delete_object(qts, "a"));
+        assert_success(delete_object(qts, "b"));
+    }
+    object_del(qts);
+}
+
+/* Every combination of options, on one host. */
+static void test_truths(const void *data)
+{
+    static const char *const backends[] = { "auto", "kernel", "gate" };
+    const TruthHost *host = data;
+    g_autoptr(LlcschedTree) tree = truth_tree(host);
+    QTestState *qts = start_without_object(FOUR_VCPUS);
+
+    for (int backend = 0; backend < ARRAY_SIZE(backends); backend++) {
+        for (unsigned bits = 0; bits < 8; bits++) {
+            assert_truth(qts, tree, host, &(TruthObject) {
+                .backend = backends[backend], .one_cookie = bits & 1,
+                .placed = bits & 2, .strict = bits & 4 });
+        }
+    }
     qtest_quit(qts);
+}
+
+static void add_truths(void)
+{
+    static TruthHost hosts[ARRAY_SIZE(smts) * ARRAY_SIZE(kernels) * 2];
+    TruthHost *host = hosts;
+
+    for (int smt = 0; smt < ARRAY_SIZE(smts); smt++) {
+        for (int kernel = 0; kernel < ARRAY_SIZE(kernels); kernel++) {
+            for (int scarce = 0; scarce < 2; scarce++, host++) {
+                g_autofree char *path = g_strdup_printf(
+                    "llcsched-turns/isolation-is-true/%s/%s/%s",
+                    smts[smt].name, kernels[kernel].name,
+                    scarce ? "one-core" : "cores-enough");
+
+                *host = (TruthHost) { &smts[smt], &kernels[kernel], scarce };
+                qtest_add_data_func(path, host, test_truths);
+            }
+        }
+    }
 }
 
 /* Whom masks keep apart, other VMs are not kept off. */
@@ -258,17 +359,24 @@ static void test_auto_one_cookie(void)
 
 /* --- Masks --- */
 
+static const struct MaskCase {
+    const char *name, *options, *mode;
+} mask_cases[] = {
+    { "auto", BEST_EFFORT, "masks" },
+    { "gate", GATE, "gate" },
+};
+
 /* Each cookie has an LLC of its own; as planned before when a group goes. */
 static void test_masks(const void *data)
 {
-    const struct Truth *truth = data;
+    const struct MaskCase *mask_case = data;
     g_autoptr(LlcschedTree) tree = tree_new(1, 1, 4, 2);
-    QTestState *qts = start(tree, FOUR_VCPUS, truth->options);
+    QTestState *qts = start(tree, FOUR_VCPUS, mask_case->options);
     QDict *info;
     g_autofree char *letters = NULL;
 
     add_groups(qts);
-    wait_trust(qts, truth->mode, "this-vm");
+    wait_trust(qts, mask_case->mode, "this-vm");
     info = query(qts);
     letters = letters_of(info, "mask");
     g_assert_cmpstr(letters, ==, "AABB");
@@ -284,11 +392,6 @@ static void test_masks(const void *data)
     qobject_unref(info);
     qtest_quit(qts);
 }
-
-static const struct Truth mask_cases[] = {
-    { .name = "auto", .options = BEST_EFFORT, .mode = "masks" },
-    { .name = "gate", .options = GATE, .mode = "gate" },
-};
 
 /* --- Turns --- */
 
@@ -407,8 +510,7 @@ int main(int argc, char **argv)
     add_data_tests("llcsched-turns/options/weight-refused", bad_weights,
                    ARRAY_SIZE(bad_weights), sizeof(bad_weights[0]),
                    test_bad_weight);
-    add_data_tests("llcsched-turns/isolation-is-true", truths,
-                   ARRAY_SIZE(truths), sizeof(truths[0]), test_truth);
+    add_truths();
     add_data_tests("llcsched-turns/masks/cores-of-their-own", mask_cases,
                    ARRAY_SIZE(mask_cases), sizeof(mask_cases[0]), test_masks);
     return g_test_run();
