@@ -148,23 +148,32 @@ static void settle_around(Sim *sim, int cpu)
 }
 
 /* When the slice or the burst of what runs there ends. */
+static int64_t end_ns(const Sim *sim, int cpu)
+{
+    const SimCpu *c = &sim->cpus[cpu];
+    const SimTask *task = &sim->tasks[c->running];
+    double left = task->left_ns / speed(sim, cpu);
+
+    if (c->queue.length) {
+        left = MIN(left, task->deadline - task->vruntime);
+    }
+    return sim->now_ns + MAX(ceil(left), 1);
+}
+
+/* An event that is still right, but for rounding, stays. */
 static void expect(Sim *sim, int cpu)
 {
     SimCpu *c = &sim->cpus[cpu];
-    const SimTask *task;
-    double left;
+    int64_t end = c->running < 0 ? 0 : end_ns(sim, cpu);
 
-    c->event++;
-    if (c->running < 0) {
+    if (end && c->end_ns > sim->now_ns && ABS(end - c->end_ns) <= 1) {
         return;
     }
-    task = &sim->tasks[c->running];
-    left = task->left_ns / speed(sim, cpu);
-    if (!g_queue_is_empty(&c->queue)) {
-        left = MIN(left, task->deadline - task->vruntime);
+    c->event++;
+    c->end_ns = end;
+    if (end) {
+        sim_push(sim, end, SIM_EVENT_CPU, cpu, c->event);
     }
-    sim_push(sim, sim->now_ns + MAX(ceil(left), 1), SIM_EVENT_CPU, cpu,
-             c->event);
 }
 
 static void expect_around(Sim *sim, int cpu)

@@ -73,6 +73,7 @@ typedef struct SimCpu {
     GQueue queue;            /* of tasks that are ready */
     double vtime;            /* virtual time of the queue when it was empty */
     int64_t settled_ns;
+    int64_t end_ns;          /* when the event that is valid comes; 0: none */
     unsigned event;          /* number of the one that is valid */
     unsigned failed, looks;  /* of the periodic balance */
     uint64_t run_ns, wait_ns;
