@@ -146,6 +146,17 @@ def test_start_without_that_filter_places(_folder):
             guest.must_live()
 
 
+def test_start_ends_when_all_is_placed(_folder):
+    """Not a look later: the first comes before the guest runs."""
+    with domain(ALLOWED) as vm:
+        vm.start()
+        answer = vm.query()
+        assert answer['status'] == 'placed', answer
+        for vcpu in answer['vcpus']:
+            assert vcpu['mask-state'] == 'ours', vcpu
+            assert vcpu['mask'] == vm.kernel_mask(vcpu), vcpu
+
+
 def test_start_leaves_the_user_and_the_rest_of_the_sandbox(_folder):
     with domain(ALLOWED) as vm:
         vm.start()
@@ -175,6 +186,50 @@ def test_start_takes_json_from_the_xml(_folder):
             ['all', 'first'], answer
         assert answer['groups'][1]['vcpus'] == '0-1', answer
         assert answer['groups'][1]['effective-group'] == 'first', answer
+
+
+# What virt-manager gives a desktop.
+DESKTOP = '''\
+    <controller type='usb' model='qemu-xhci' ports='15'/>
+    <controller type='virtio-serial'/>
+    <input type='tablet' bus='usb'/>
+    <redirdev bus='usb' type='spicevmc'/>
+    <channel type='spicevmc'>
+      <target type='virtio' name='com.redhat.spice.0'/>
+    </channel>
+    <graphics type='spice' autoport='yes'/>
+    <graphics type='vnc' autoport='yes'/>
+    <sound model='ich9'/>
+    <video>
+      <model type='qxl'/>
+    </video>
+    <video>
+      <model type='virtio'/>
+    </video>
+    <interface type='user'>
+      <model type='virtio'/>
+    </interface>
+    <rng model='virtio'>
+      <backend model='random'>/dev/urandom</backend>
+    </rng>
+'''
+
+
+def test_start_of_a_desktop_needs_no_other_xml(_folder):
+    done = subprocess.run([setup.emulator, '-chardev', 'help'], text=True,
+                          capture_output=True, check=True,
+                          timeout=private_host.PATIENCE)
+    if 'spicevmc' not in done.stdout:
+        raise Skip('this QEMU has no SPICE: that of the packages has')
+    with domain(ALLOWED, devices=DESKTOP, change=lambda plain: with_options(
+            *ALLOWED)(plain.replace(
+                "    <controller type='usb' model='none'/>\n", ''))) as vm:
+        vm.start()
+        vm.placed()
+        for how in ('spice', 'vnc'):
+            assert vm.virsh('domdisplay', '--type', how).startswith(how)
+        with vm.guest() as guest:
+            guest.must_live()
 
 
 def test_info_llcsched_is_for_people(_folder):

@@ -34,6 +34,7 @@ SITE_RULE = '  /srv/** r,\n'
 INCLUDE = 'include if exists <abstractions/libvirt-qemu.d/llcsched>\n'
 # What a libvirt guest shows of an installed QEMU.
 GUEST_TESTS = ('start-without-that-filter-places',
+               'start-of-a-desktop-needs-no-other-xml',
                'limits-of-the-xml-hold-in-the-sandbox')
 folder_of_debs, guest, source = map(os.path.abspath, sys.argv[1:4])
 
