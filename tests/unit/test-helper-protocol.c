@@ -304,6 +304,43 @@ static void test_every_cut_is_refused(void)
     g_rand_free(rand);
 }
 
+/* The bytes that a line of hexadecimal stands for. */
+static GByteArray *bytes_of(const char *line)
+{
+    GByteArray *bytes = g_byte_array_new();
+
+    for (; g_ascii_isxdigit(line[0]) && g_ascii_isxdigit(line[1]); line += 2) {
+        uint8_t byte = g_ascii_xdigit_value(line[0]) << 4 |
+                       g_ascii_xdigit_value(line[1]);
+
+        g_byte_array_append(bytes, &byte, 1);
+    }
+    g_assert_cmpint(*line, ==, 0);
+    return bytes;
+}
+
+static void test_corpus_does_no_harm(void)
+{
+    g_autofree char *path = g_build_filename(
+        g_getenv("LLCSCHED_SOURCE_ROOT"), "tests", "fuzz",
+        "helper-protocol.corpus", NULL);
+    g_autofree char *text = NULL;
+    g_auto(GStrv) lines = NULL;
+    int n = 0;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line; line++) {
+        if (**line && **line != '#') {
+            g_autoptr(GByteArray) bytes = bytes_of(*line);
+
+            feed(bytes->data, bytes->len);
+            n++;
+        }
+    }
+    g_assert_cmpint(n, >, 100);
+}
+
 static void test_size_is_looked_at_first(void)
 {
     g_autofree uint8_t *giant = g_malloc0(HELPER_REQUEST_MAX + 1);
@@ -487,6 +524,8 @@ int main(int argc, char **argv)
                     test_damage_does_no_harm);
     g_test_add_func("/helper-protocol/every-cut-does-no-harm",
                     test_every_cut_is_refused);
+    g_test_add_func("/helper-protocol/what-the-fuzzer-found-does-no-harm",
+                    test_corpus_does_no_harm);
     g_test_add_func("/helper-protocol/size-is-looked-at-first",
                     test_size_is_looked_at_first);
     g_test_add_func("/helper-protocol/another-version-says-so",
