@@ -70,13 +70,64 @@ static void llcsched_print_vcpu(Monitor *mon, const LlcschedVcpuInfo *vcpu,
     g_autofree char *llc = vcpu->llc_aligned && !failed
                            ? g_strdup_printf("%" PRId64, vcpu->host_llc)
                            : g_strdup("-");
+    g_autofree char *load = vcpu->load
+                            ? g_strdup_printf("%3.0f %4.0f", vcpu->load->run,
+                                              vcpu->load->wait)
+                            : g_strdup("  -    -");
     g_autofree char *line =
-        g_strdup_printf("%4" PRId64 " %4s  %-*s  %s%s%s", vcpu->vcpu, llc,
-                        columns, *vcpu->mask ? vcpu->mask : "-",
+        g_strdup_printf("%4" PRId64 " %4s  %s  %-*s  %s%s%s", vcpu->vcpu, llc,
+                        load, columns, *vcpu->mask ? vcpu->mask : "-",
                         failed ? "failed: " : "",
                         contested ? "contested: " : "", vcpu->explanation);
 
     llcsched_print_line(mon, line);
+}
+
+/* "LLC 0: closed for 12 s (util), others run 80 %, 80 % with waiting" */
+static void llcsched_print_guard(Monitor *mon, const LlcschedHostLlc *llc)
+{
+    g_autofree char *line = NULL;
+
+    if (!llc->guarded) {
+        return;
+    }
+    line = g_strdup_printf("LLC %" PRId64 ": closed for %" PRIu64 " s (%s), "
+                           "others run %.0f %%, %.0f %% with waiting", llc->id,
+                           llc->guarded_ns / NANOSECONDS_PER_SECOND,
+                           LlcschedGuardCause_str(llc->guard_cause),
+                           llc->average_util, llc->average_tasks);
+    llcsched_print_line(mon, line);
+}
+
+/* "balance: 2 moves, 1 undone, last escape 12 s ago: ...; kept: settled 40" */
+static void llcsched_print_balance(Monitor *mon,
+                                   const LlcschedBalanceInfo *info)
+{
+    g_autoptr(GString) line = g_string_new(NULL);
+    uint64_t moves = 0;
+
+    for (LlcschedMoveCountList *m = info->moves; m; m = m->next) {
+        moves += m->value->kind == LLCSCHED_MOVE_KIND_TOLD ? 0
+                                                           : m->value->count;
+    }
+    g_string_printf(line, "%" PRIu64 " moves%s, %" PRIu64 " undone", moves,
+                    info->applied ? "" : " would have been", info->undone);
+    if (info->last_move) {
+        g_string_append_printf(line, ", last %s %" PRIu64 " s ago: %s",
+                               LlcschedMoveKind_str(info->last_move->kind),
+                               info->last_move->age_ns /
+                               NANOSECONDS_PER_SECOND,
+                               info->last_move->explanation);
+    }
+    g_string_append(line, "; kept:");
+    for (LlcschedKeepCountList *k = info->kept; k; k = k->next) {
+        if (k->value->count) {
+            g_string_append_printf(line, " %s %" PRIu64,
+                                   LlcschedKeepReason_str(k->value->reason),
+                                   k->value->count);
+        }
+    }
+    llcsched_print_folded(mon, "balance:", line->str);
 }
 
 /* What is in force follows the verdict, below it where that is long. */
@@ -233,6 +284,7 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
 {
     g_autoptr(LlcschedInfoList) list = qmp_query_llcsched(&error_abort);
     const LlcschedInfo *info;
+    LlcschedHostLlcList *l;
     LlcschedGroupInfoList *g;
     LlcschedVcpuInfoList *v;
     strList *w;
@@ -245,9 +297,15 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
     info = list->value;
     llcsched_print_verdict(mon, info);
     columns = llcsched_mask_columns(info->vcpus);
-    monitor_printf(mon, "vCPU  LLC  %-*s  why\n", columns, "CPUs");
+    monitor_printf(mon, "vCPU  LLC  run wait  %-*s  why\n", columns, "CPUs");
     for (v = info->vcpus; v; v = v->next) {
         llcsched_print_vcpu(mon, v->value, columns);
+    }
+    for (l = info->host_llcs; l; l = l->next) {
+        llcsched_print_guard(mon, l->value);
+    }
+    if (info->balance->looks) {
+        llcsched_print_balance(mon, info->balance);
     }
     llcsched_print_emulator(mon, info->emulator_threads);
     for (g = info->groups; g; g = g->next) {
