@@ -51,7 +51,7 @@ static void test_modes(gconstpointer data)
     } modes[] = {
         { 'h', "halt" }, { 'o', "hop" }, { 'i', "ipi" }, { 'f', "half" },
         { 'n', "one" }, { 'g', "gap" }, { 'l', "lag" }, { 'b', "burst" },
-        { 's', "spin" },
+        { 'm', "meet" }, { 'a', "nap" }, { 's', "spin" },
     };
     const char *accel = data;
     g_autofree char *first = NULL;

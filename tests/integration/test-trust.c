@@ -142,29 +142,16 @@ static void test_object_goes(gconstpointer accel)
     vm_wait_all_move(vm, 2);
 }
 
-static bool migrated(Vm *vm, void *opaque)
-{
-    g_autoptr(JsonNode) reply = vm_qmp(vm, "query-migrate", NULL);
-
-    return strcmp(json_object_get_string_member_with_default(
-                      json_node_get_object(reply), "status", "none"),
-                  "completed") == 0;
-}
-
 /* What kept it out here does not there. */
 static void test_migration(gconstpointer accel)
 {
     g_autoptr(Vm) here = start_two(accel);
     g_autoptr(Vm) there = NULL;
-    g_autofree char *uri = NULL;
 
     there = vm_start(&(VmConfig) { .accel = accel, .smp = "2,sockets=2",
                                    .args = "-incoming defer" });
     keep_out(here);
-    uri = g_strdup_printf("unix:%s/migration", vm_dir(there));
-    vm_do(there, "migrate-incoming", "{'uri': '%s'}", uri);
-    vm_do(here, "migrate", "{'uri': '%s'}", uri);
-    vm_wait(here, migrated, NULL, "the migration");
+    vm_migrate(here, there);
     vm_wait_all_move(there, 2);
 }
 

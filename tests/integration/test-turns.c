@@ -98,17 +98,6 @@ static void wait_share_near(Vm *vm, double share)
     wait_share(vm, share - 0.02, share + 0.02);
 }
 
-static void assert_isolation(Vm *vm, const char *mode, const char *isolation)
-{
-    g_autoptr(JsonNode) info = sched_query(vm);
-    JsonObject *trust = json_object_get_object_member(
-        json_node_get_object(info), "trust");
-
-    g_assert_cmpstr(json_object_get_string_member(trust, "mode"), ==, mode);
-    g_assert_cmpstr(json_object_get_string_member(trust, "isolation"), ==,
-                    isolation);
-}
-
 static void note_hand_overs(Vm *vm)
 {
     for (int cookie = 1; cookie <= 2; cookie++) {
@@ -135,7 +124,7 @@ static void test_apart(gconstpointer accel)
         return;
     }
     vm = start_with(accel, GATE, GROUP_A GROUP_B);
-    assert_isolation(vm, "gate", "this-vm");
+    sched_assert_trust(vm, "gate", "this-vm");
     g_assert_cmpuint(turns_meets_after(vm, 5000), ==, 0);
     wait_share_near(vm, 0.5);
     note_hand_overs(vm);

@@ -291,6 +291,35 @@ void sched_wait_real_mask(Vm *vm, int index, const char *cpus)
     vm_wait(vm, text_is, &wanted, cpus);
 }
 
+static JsonObject *trust_of(JsonNode *info)
+{
+    return json_object_get_object_member(json_node_get_object(info), "trust");
+}
+
+char *sched_trust_text(Vm *vm, const char *member)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+
+    return g_strdup(json_object_get_string_member_with_default(
+                        trust_of(info), member, "(absent)"));
+}
+
+gint64 sched_trust_int(Vm *vm, const char *member)
+{
+    g_autoptr(JsonNode) info = sched_query(vm);
+
+    return json_object_get_int_member(trust_of(info), member);
+}
+
+void sched_assert_trust(Vm *vm, const char *mode, const char *isolation)
+{
+    g_autofree char *has_mode = sched_trust_text(vm, "mode");
+    g_autofree char *has_isolation = sched_trust_text(vm, "isolation");
+
+    g_assert_cmpstr(has_mode, ==, mode);
+    g_assert_cmpstr(has_isolation, ==, isolation);
+}
+
 static gint64 looks_so_far(Vm *vm)
 {
     g_autoptr(JsonNode) info = sched_query(vm);

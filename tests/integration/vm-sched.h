@@ -63,6 +63,11 @@ char *sched_vcpu_text(Vm *vm, int index, const char *member);
 void sched_wait_vcpu_text(Vm *vm, int index, const char *member,
                           const char *value);
 
+/* The same of what it says of cookies, and a number. */
+char *sched_trust_text(Vm *vm, const char *member);
+gint64 sched_trust_int(Vm *vm, const char *member);
+void sched_assert_trust(Vm *vm, const char *mode, const char *isolation);
+
 /* What the query has of a group, or of vCPU @index, as a number. */
 gint64 sched_group_int(Vm *vm, const char *id, const char *member);
 gint64 sched_vcpu_int(Vm *vm, int index, const char *member);
