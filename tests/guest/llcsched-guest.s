@@ -497,6 +497,7 @@ work_relay:
         sub     %edi, %ebp
         jns     2f                      /* its last turn was before mine */
         sub     %edi, %eax
+        js      2f                      /* it came since I read the TSC */
         mov     S_ID(%ebx), %ecx
         shl     $RELAY_SHIFT, %ecx
         mov     S_RELAYS(%ebx), %edx
