@@ -211,6 +211,17 @@ void lab_cpus_set_online(const char *cpus, bool online)
     }
 }
 
+void lab_smt_set(const LabHost *host, bool on)
+{
+    for (int i = 0; i < host->n_cores; i++) {
+        int first, last;
+
+        if (sscanf(host->cores[i], "%d-%d", &first, &last) == 2) {
+            lab_cpu_set_online(last, on);
+        }
+    }
+}
+
 void lab_cgroup_make(const char *name, const char *cpus)
 {
     g_autofree char *dir = g_strconcat(CGROUP_DIR, name, NULL);

@@ -46,6 +46,9 @@ void lab_write(const char *path, const char *text);
 void lab_cpu_set_online(int cpu, bool online);
 void lab_cpus_set_online(const char *cpus, bool online);
 
+/* The last sibling of each core, on and off. */
+void lab_smt_set(const LabHost *host, bool on);
+
 /*
  * cgroup v2, below its root.  A test program is in the root, and the QEMUs
  * that it starts are where it is then.

@@ -9,16 +9,14 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
+#include "lab-cookie.h"
 #include "lab-host.h"
 #include "lab-vm.h"
 
 #include "hw/sched/core-cookie.h"
 
 #include <errno.h>
-#include <linux/prctl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,33 +165,14 @@ static void wait_state(Vm *vm, int index, const char *state)
 
 /* --- Neighbors --- */
 
-/* A process with a cookie of its own (@tagged) or none does @verb to @tid. */
-static void neighbor(unsigned long verb, bool tagged, int tid)
-{
-    int status;
-    pid_t pid = fork();
-
-    g_assert_cmpint(pid, >=, 0);
-    if (pid == 0) {
-        if (tagged && prctl(PR_SCHED_CORE, PR_SCHED_CORE_CREATE, 0, 0, 0)) {
-            _exit(errno);
-        }
-        _exit(prctl(PR_SCHED_CORE, verb, (unsigned long)tid, 0, 0)
-              ? errno : 0);
-    }
-    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
-    g_assert_true(WIFEXITED(status));
-    g_assert_cmpint(WEXITSTATUS(status), ==, 0);
-}
-
 static void give(int tid)
 {
-    neighbor(PR_SCHED_CORE_SHARE_TO, true, tid);
+    lab_cookie_give(&tid, 1);
 }
 
 static void clear(int tid)
 {
-    neighbor(PR_SCHED_CORE_SHARE_TO, false, tid);
+    lab_cookie_clear(&tid, 1);
 }
 
 /* --- Cookies --- */
@@ -411,7 +390,7 @@ static void test_copied(void)
     g_autofree char *peers = NULL;
     g_autoptr(Vm) vm = start_blue();
 
-    neighbor(PR_SCHED_CORE_SHARE_FROM, false, vcpu_tid(vm, 1));
+    lab_cookie_copy(vcpu_tid(vm, 1));
     peers = trust_text(vm, "peer-isolation");
     g_assert_cmpstr(peers, ==, "none");
     assert_all_ours(vm, 2);
@@ -443,18 +422,6 @@ static void test_foreign_before_start(void)
 
 /* --- SMT --- */
 
-/* The last sibling of each core, on and off. */
-static void set_smt(bool on)
-{
-    for (int i = 0; i < host.n_cores; i++) {
-        int first, last;
-
-        if (sscanf(host.cores[i], "%d-%d", &first, &last) == 2) {
-            lab_cpu_set_online(last, on);
-        }
-    }
-}
-
 static void test_smt_off_and_on(void)
 {
     g_autoptr(Vm) vm = start_blue();
@@ -462,14 +429,14 @@ static void test_smt_off_and_on(void)
     guint64 cookie;
 
     cookie = vcpu_cookie(vm, 0);
-    set_smt(false);
+    lab_smt_set(&host, false);
     wait_state(vm, 0, "not-needed");
     wait_state(vm, 1, "not-needed");
     assert_trust(vm, "not-needed", "host");
     /* one that starts now has no cookie yet, and gets it when it counts */
     late = start_blue();
     assert_trust(late, "not-needed", "host");
-    set_smt(true);
+    lab_smt_set(&host, true);
     for (int i = 0; i < 2; i++) {
         wait_state(vm, i, "ours");
         wait_state(late, i, "ours");
