@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 BUILD := $(or $(LLCSCHED_BUILD),build)
 
-.PHONY: build tools run check soak deb bench bench-throttle bench-placement lab install clean
+.PHONY: build tools run check soak deb bench bench-throttle bench-trust bench-placement lab install clean
 
 build: tools
 	@scripts/fetch-qemu
@@ -30,6 +30,9 @@ bench: build
 # ROWS="NAME..." measures some of it
 bench-throttle: build
 	@scripts/bench throttle $(ROWS)
+
+bench-trust: build
+	@scripts/bench trust $(ROWS)
 
 # PARTS="NAME..." does some of it; on simulated hosts, so that no QEMU is built
 bench-placement: tools

@@ -8,8 +8,6 @@
 
 #include "throttle.h"
 
-#include <string.h>
-
 static const struct {
     const char *name;
     ThrottleRow *measure;
@@ -33,28 +31,9 @@ static const struct {
     { "thread", throttle_thread, "what llcsched's thread costs" },
 };
 
-/* True if @name is to be measured: it was named, or none was. */
-static bool is_wanted(const char *name, char **names)
+static const char *row_name(guint i)
 {
-    return !*names || g_strv_contains((const char *const *)names, name);
-}
-
-static void check_names(char **names)
-{
-    g_autoptr(GString) known = g_string_new("");
-
-    for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_string_append_printf(known, " %s", rows[i].name);
-    }
-    for (char **name = names; *name; name++) {
-        g_autofree char *word = g_strdup_printf("%s ", *name);
-        g_autofree char *words = g_strdup_printf("%s ", known->str);
-
-        if (!strstr(words, word)) {
-            bench_fail("there is no row '%s': choose from%s", *name,
-                       known->str);
-        }
-    }
+    return rows[i].name;
 }
 
 static void open_tree(Throttle *throttle, const char *note)
@@ -77,7 +56,7 @@ static void open_tree(Throttle *throttle, const char *note)
 static void measure_rows(Throttle *throttle, char **names)
 {
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
-        if (is_wanted(rows[i].name, names)) {
+        if (bench_is_chosen(names, rows[i].name)) {
             bench_say("%s: %s", rows[i].name, rows[i].what);
             rows[i].measure(throttle, rows[i].name);
         }
@@ -103,14 +82,11 @@ int main(int argc, char **argv)
 
     bench_init_more(&throttle.bench, &argc, &argv, more);
     names = g_strdupv(argv + 1);
-    check_names(names);
+    bench_check_names(names, row_name, G_N_ELEMENTS(rows));
     if (throttle.rounds < 1 || throttle.rounds > 1000) {
         bench_fail("--rounds takes 1 to 1000, not %d", throttle.rounds);
     }
-    csv = path ? fopen(path, "a") : fopen("/dev/null", "w");
-    if (!csv) {
-        bench_fail("the file of --samples cannot be written");
-    }
+    csv = bench_open_samples(path);
     argc = 1;
     argv[1] = NULL;
     vm_test_init(&argc, &argv);

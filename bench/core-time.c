@@ -127,10 +127,3 @@ CoreTime core_time_sum(const GArray *stretches, const HostCpuSet *cores,
     find_longest_wait(&time, stretches, tenants, to_ns);
     return time;
 }
-
-double core_time_work(const CoreTime *time, double yield)
-{
-    return time->alone_ns +
-           yield * (time->paired_ns + time->overlap_ns) +
-           yield / 2 * time->beside_ns;
-}

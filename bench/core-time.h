@@ -33,10 +33,4 @@ typedef struct CoreTime {
 CoreTime core_time_sum(const GArray *stretches, const HostCpuSet *cores,
                        int n_cores, GHashTable *tenants, int64_t to_ns);
 
-/*
- * What the tenants did, in ns of a core that one thread has for itself, if two
- * on siblings do @yield times as much together as one does alone.
- */
-double core_time_work(const CoreTime *time, double yield);
-
 #endif

@@ -8,7 +8,6 @@
 
 #include "samples.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 struct Samples {
@@ -70,4 +69,66 @@ const GArray *samples_get(const Samples *samples, const char *row,
     g_autofree char *key = make_key(row, side, metric);
 
     return g_hash_table_lookup(samples->values, key);
+}
+
+GArray *samples_ratios(const Samples *samples, const char *row,
+                       const char *side, const char *to_side,
+                       const char *metric, double factor)
+{
+    const GArray *values = samples_get(samples, row, side, metric);
+    const GArray *others = samples_get(samples, row, to_side, metric);
+    GArray *ratios;
+
+    if (!values || !others) {
+        return NULL;
+    }
+    ratios = g_array_new(false, false, sizeof(double));
+    for (guint i = 0; i < MIN(values->len, others->len); i++) {
+        double ratio = factor * g_array_index(values, double, i) /
+                       g_array_index(others, double, i);
+
+        g_array_append_val(ratios, ratio);
+    }
+    return ratios;
+}
+
+/* row,side,round,metric,unit,value */
+static bool load_line(Samples *samples, const char *line)
+{
+    g_auto(GStrv) words = g_strsplit(line, ",", -1);
+    guint64 round;
+    char *end;
+    double value;
+
+    if (g_strv_length(words) != 6 ||
+        !g_ascii_string_to_unsigned(words[2], 10, 0, G_MAXINT, &round, NULL)) {
+        return false;
+    }
+    value = g_ascii_strtod(words[5], &end);
+    if (end == words[5] || *end) {
+        return false;
+    }
+    samples_add(samples, words[0], words[1], round, words[3], words[4],
+                value);
+    return true;
+}
+
+bool samples_load(Samples *samples, const char *path, GError **err)
+{
+    g_autofree char *text = NULL;
+    g_auto(GStrv) lines = NULL;
+
+    if (!g_file_get_contents(path, &text, NULL, err)) {
+        return false;
+    }
+    lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line; line++) {
+        if (**line && !load_line(samples, *line)) {
+            g_set_error(err, G_FILE_ERROR, G_FILE_ERROR_FAILED,
+                        "%s has the line '%s', which is no value", path,
+                        *line);
+            return false;
+        }
+    }
+    return true;
 }

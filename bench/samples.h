@@ -10,6 +10,7 @@
 #define BENCH_SAMPLES_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef struct Samples Samples;
@@ -32,5 +33,19 @@ void samples_add(Samples *samples, const char *row, const char *side,
  */
 const GArray *samples_get(const Samples *samples, const char *row,
                           const char *side, const char *metric);
+
+/*
+ * The values of @side over those of @to_side, each times @factor, pair by pair:
+ * GArray of double, for the caller to unref; NULL: one of them has none.
+ */
+GArray *samples_ratios(const Samples *samples, const char *row,
+                       const char *side, const char *to_side,
+                       const char *metric, double factor);
+
+/*
+ * Add what another program wrote to the file @path, lines as above; false and
+ * @err if it cannot be read or has any other line.
+ */
+bool samples_load(Samples *samples, const char *path, GError **err);
 
 #endif

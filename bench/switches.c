@@ -17,6 +17,7 @@
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -32,7 +33,6 @@ typedef struct SwitchRing {
 
 struct Switches {
     GArray *rings;          /* of SwitchRing */
-    cpu_set_t allowed;      /* our mask, given back at the end */
     int64_t from_ns;
 };
 
@@ -47,7 +47,7 @@ typedef struct SwitchRecord {
 
 static size_t page_bytes(void)
 {
-    return sysconf(_SC_PAGESIZE);
+    return getauxval(AT_PAGESZ);
 }
 
 static SwitchRing open_ring(int cpu)
@@ -76,9 +76,10 @@ static SwitchRing open_ring(int cpu)
     return ring;
 }
 
-/* To have run on each CPU is to have switched there. */
-static void visit(const Switches *switches)
+/* In a thread of its own, whose mask is nobody else's. */
+static gpointer visit_all(gpointer data)
 {
+    const Switches *switches = data;
     cpu_set_t one;
 
     for (guint i = 0; i < switches->rings->len; i++) {
@@ -88,10 +89,13 @@ static void visit(const Switches *switches)
             bench_fail("sched_setaffinity: %s", g_strerror(errno));
         }
     }
-    if (sched_setaffinity(0, sizeof(switches->allowed),
-                          &switches->allowed) < 0) {
-        bench_fail("sched_setaffinity: %s", g_strerror(errno));
-    }
+    return NULL;
+}
+
+/* To have run on each CPU is to have switched there. */
+static void visit(Switches *switches)
+{
+    g_thread_join(g_thread_new("visit", visit_all, switches));
 }
 
 Switches *switches_start(const HostCpuSet *cpus)
@@ -99,10 +103,6 @@ Switches *switches_start(const HostCpuSet *cpus)
     Switches *switches = g_new(Switches, 1);
 
     switches->rings = g_array_new(false, false, sizeof(SwitchRing));
-    if (sched_getaffinity(0, sizeof(switches->allowed),
-                          &switches->allowed) < 0) {
-        bench_fail("sched_getaffinity: %s", g_strerror(errno));
-    }
     HOST_CPUSET_FOREACH(cpu, cpus) {
         SwitchRing ring = open_ring(cpu);
 

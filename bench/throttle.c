@@ -8,6 +8,7 @@
 
 #include "throttle.h"
 #include "guest-times.h"
+#include "summary.h"
 #include "hw/sched/host-load-parse.h"
 
 #include <string.h>
@@ -176,12 +177,8 @@ void throttle_summary(const Throttle *throttle, const char *row,
                       const char *side, const char *metric, const char *what,
                       const char *unit, const BenchBound *bound)
 {
-    const GArray *values = samples_get(throttle->samples, row, side, metric);
-    g_autofree char *name = g_strdup_printf("%s: %s", what, side);
-
-    if (values) {
-        bench_row(&throttle->bench, name, unit, values, bound);
-    }
+    summary_row(&throttle->bench, throttle->samples, row, side, metric, what,
+                unit, bound);
 }
 
 void throttle_ratio(Throttle *throttle, const char *row,
@@ -189,21 +186,13 @@ void throttle_ratio(Throttle *throttle, const char *row,
                     const char *metric, double factor, const char *what,
                     const BenchBound *bound)
 {
-    const GArray *values = samples_get(throttle->samples, row, side, metric);
-    const GArray *others = samples_get(throttle->samples, row, to_side,
-                                       metric);
-    g_autoptr(GArray) ratios = g_array_new(false, false, sizeof(double));
+    g_autoptr(GArray) ratios = samples_ratios(throttle->samples, row, side,
+                                              to_side, metric, factor);
 
-    if (!values || !others) {
+    if (!ratios) {
         bench_say("skipped: %s", what);
         throttle->skipped++;
         return;
-    }
-    for (guint i = 0; i < MIN(values->len, others->len); i++) {
-        double ratio = factor * g_array_index(values, double, i) /
-                       g_array_index(others, double, i);
-
-        g_array_append_val(ratios, ratio);
     }
     bench_row(&throttle->bench, what, "", ratios, bound);
 }

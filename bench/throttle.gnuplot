@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # The values of bench-throttle as a picture; scripts/bench says from what file
-# ("samples") to which ("image"), and where throttle-boxes.awk is ("boxes").  A
+# ("samples") to which ("image"), and where throttle-boxes.awk is ("here").  A
 # box holds the middle half of a side's values, the thick line in it is the
 # median, the whiskers end at the least and the most.
 
@@ -23,7 +23,7 @@ array what[9] = ["Error of the share over a run, %, all points", \
     "p99 of a 5 ms job at a quota of 1.2 of 10 ms, ms", "Work a second by depth", \
     "Hand-offs a second by depth", "Linux: exchanges a second by depth"]
 
-sides(i) = sprintf("awk -F, -v row='%s' -v metric='%s' -f '%s' '%s'", row[i], metric[i], boxes, samples)
+sides(i) = sprintf("awk -F, -v row='%s' -v metric='%s' -f '%s/throttle-boxes.awk' '%s'", row[i], metric[i], here, samples)
 count(i) = int(system(sides(i) . " | wc -l"))
 
 set multiplot layout 3,3 title "CPU quota: the kernel's and llcsched's, on the same vCPUs"

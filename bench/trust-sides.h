@@ -25,7 +25,7 @@ typedef enum TrustSide {
 #define TRUST_LOAD_ROW "load-%gx"
 
 /* Of each hardware thread: what stands for softirqs, percent. */
-#define TRUST_SOFTIRQS { 0, 10, 20, 30 }
+#define TRUST_SOFTIRQS { 0, 15, 30 }
 #define TRUST_SOFTIRQ_ROW "bursts-%g%%"
 
 /* Names of what is measured in the lab; %: of the time of all cores. */
