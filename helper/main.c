@@ -133,22 +133,26 @@ static int open_listener(const Options *options, GError **err)
                      gid, err);
 }
 
-/* Where that many are not to be had, the last to connect are refused. */
-static void raise_descriptors(const HelperConfig *config)
+/* Fewer connections where that many descriptors are not to be had. */
+static void raise_descriptors(HelperConfig *config)
 {
     rlim_t wanted = config->connections * (rlim_t)DESCRIPTORS_EACH +
                     DESCRIPTORS_OTHER;
-    struct rlimit limit;
+    struct rlimit limit, more;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
-        limit.rlim_cur = wanted;
-        limit.rlim_max = MAX(limit.rlim_max, wanted);
-        if (setrlimit(RLIMIT_NOFILE, &limit) < 0) {
-            fprintf(stderr, "%u connections need %lu descriptors: %s\n",
-                    config->connections, (unsigned long)wanted,
-                    g_strerror(errno));
-        }
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted) {
+        return;
     }
+    more = (struct rlimit) { wanted, MAX(limit.rlim_max, wanted) };
+    if (setrlimit(RLIMIT_NOFILE, &more) == 0) {
+        return;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    config->connections = limit.rlim_cur > DESCRIPTORS_OTHER ?
+        (limit.rlim_cur - DESCRIPTORS_OTHER) / DESCRIPTORS_EACH : 1;
+    fprintf(stderr, "%lu descriptors are not to be had: no more than %u "
+            "connections\n", (unsigned long)wanted, config->connections);
 }
 
 static gboolean on_signal(gint fd, GIOCondition condition, gpointer loop)

@@ -71,11 +71,14 @@ static void map_thread(Process *process, int tid)
     }
 }
 
-/* Learn which of our numbers belongs to which of theirs; how many there are. */
-static unsigned map_threads(Process *process)
+unsigned process_map_threads(Process *process)
 {
-    g_autoptr(GArray) tids = host_threads_list_at(process->dir);
+    g_autoptr(GArray) tids = NULL;
 
+    if (!process->nested) {
+        return 0;
+    }
+    tids = host_threads_list_at(process->dir);
     g_hash_table_remove_all(process->threads);
     for (guint i = 0; tids && i < tids->len; i++) {
         map_thread(process, g_array_index(tids, int, i));
@@ -84,7 +87,7 @@ static unsigned map_threads(Process *process)
 }
 
 /* By the number that was learned, if that is still right. */
-static int open_mapped(Process *process, uint32_t tid,
+static int open_mapped(const Process *process, uint32_t tid,
                        ProcessThread *ret_thread)
 {
     int ours = GPOINTER_TO_INT(g_hash_table_lookup(process->threads,
@@ -102,24 +105,14 @@ static int open_mapped(Process *process, uint32_t tid,
     return err;
 }
 
-int process_open_thread(Process *process, uint32_t tid,
-                        ProcessThread *ret_thread, unsigned *ret_looked)
+int process_open_thread(const Process *process, uint32_t tid,
+                        ProcessThread *ret_thread)
 {
-    int err;
-
-    *ret_looked = 0;
     if (tid > G_MAXINT32) {
         return -ESRCH;
     }
-    if (!process->nested) {
-        return open_by_tid(process, tid, ret_thread);
-    }
-    err = open_mapped(process, tid, ret_thread);
-    if (err == -ESRCH) {
-        *ret_looked = map_threads(process);
-        err = open_mapped(process, tid, ret_thread);
-    }
-    return err;
+    return process->nested ? open_mapped(process, tid, ret_thread)
+                           : open_by_tid(process, tid, ret_thread);
 }
 
 void process_close_thread(ProcessThread *thread)

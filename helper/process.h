@@ -60,11 +60,18 @@ typedef struct ProcessThread {
 
 /*
  * Open the thread that the process knows as @tid.  0 or a negative errno:
- * -ESRCH it has no such thread.  @ret_looked: how many other threads had to be
- * looked at, which the caller of this function lets the process pay for.
+ * -ESRCH it has no such thread, or, in a PID namespace of its own, none that
+ * process_map_threads() has seen.
  */
-int process_open_thread(Process *process, uint32_t tid,
-                        ProcessThread *ret_thread, unsigned *ret_looked);
+int process_open_thread(const Process *process, uint32_t tid,
+                        ProcessThread *ret_thread);
+
+/*
+ * Look at all threads of a process in a PID namespace of its own, for the
+ * numbers that they have there.  How many there were: nothing else here costs
+ * more than a few system calls.
+ */
+unsigned process_map_threads(Process *process);
 void process_close_thread(ProcessThread *thread);
 
 /* The thread is still that one. */

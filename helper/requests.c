@@ -75,22 +75,12 @@ static bool join(Connection *connection, const HelperMessage *message,
     return true;
 }
 
-typedef struct ThreadAge {
-    Connection *connection;
-    unsigned looked;
-} ThreadAge;
-
-static gboolean has_ended(gpointer key, gpointer value, gpointer opaque)
+static gboolean has_ended(gpointer key, gpointer value, gpointer process)
 {
-    ThreadAge *age = opaque;
     ProcessThread thread;
-    unsigned looked;
     bool same;
 
-    age->looked++;
-    if (process_open_thread(age->connection->process, GPOINTER_TO_UINT(key),
-                            &thread, &looked)) {
-        age->looked += looked;
+    if (process_open_thread(process, GPOINTER_TO_UINT(key), &thread)) {
         return true;
     }
     same = GSIZE_TO_POINTER(thread.start) == value;
@@ -98,17 +88,37 @@ static gboolean has_ended(gpointer key, gpointer value, gpointer opaque)
     return !same;
 }
 
-/* Room for one more, if need be by forgetting those that ended. */
+/*
+ * Room for one more, if need be by forgetting those that ended.  To look at
+ * them all takes long: once for a request, however many threads it names.
+ */
 static bool may_prove_more(Connection *connection, Answer *answer)
 {
     unsigned limit = connection->server->config.threads;
-    ThreadAge age = { connection };
+    unsigned n = g_hash_table_size(connection->proven);
 
-    if (g_hash_table_size(connection->proven) >= limit) {
-        g_hash_table_foreach_remove(connection->proven, has_ended, &age);
-        answer->cost += age.looked / LOOKS_PER_UNIT;
+    if (n >= limit && !answer->pruned) {
+        g_hash_table_foreach_remove(connection->proven, has_ended,
+                                    connection->process);
+        answer->pruned = true;
+        answer->cost += n / LOOKS_PER_UNIT;
     }
     return g_hash_table_size(connection->proven) < limit;
+}
+
+/* The same for a thread that is new in its PID namespace: look once. */
+static int open_thread(Connection *connection, uint32_t tid, Answer *answer,
+                       ProcessThread *ret_thread)
+{
+    int err = process_open_thread(connection->process, tid, ret_thread);
+
+    if (err == -ESRCH && !answer->mapped) {
+        answer->mapped = true;
+        answer->cost += process_map_threads(connection->process) /
+                        LOOKS_PER_UNIT;
+        err = process_open_thread(connection->process, tid, ret_thread);
+    }
+    return err;
 }
 
 static HelperStatus status_of_open(Connection *connection, int err)
@@ -126,10 +136,9 @@ static HelperStatus prove(Connection *connection, uint32_t tid, Answer *answer,
                           ProcessThread *ret_thread)
 {
     ProcessThread thread;
-    unsigned looked;
-    int err = process_open_thread(connection->process, tid, &thread, &looked);
+    int err = open_thread(connection, tid, answer, &thread);
 
-    answer->cost += 1 + looked / LOOKS_PER_UNIT;
+    answer->cost++;
     if (err) {
         return status_of_open(connection, err);
     }

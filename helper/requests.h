@@ -15,6 +15,7 @@ typedef struct Answer {
     HelperKind kind;
     GVariant *body;          /* floating */
     unsigned cost;           /* units of the process's budget */
+    bool mapped, pruned;     /* all threads were looked at: once is enough */
 } Answer;
 
 /*

@@ -153,6 +153,18 @@ static void accept_one(Server *server, int fd)
     connection_start(connection);
 }
 
+static gboolean on_connect(gint listener, GIOCondition condition,
+                           gpointer opaque);
+
+static gboolean listen_again(gpointer opaque)
+{
+    Server *server = opaque;
+
+    server->listen_source = g_unix_fd_add(server->listener, G_IO_IN,
+                                          on_connect, server);
+    return G_SOURCE_REMOVE;
+}
+
 /* One in each turn of the loop, so that connecting starves nobody. */
 static gboolean on_connect(gint listener, GIOCondition condition,
                            gpointer opaque)
@@ -162,10 +174,16 @@ static gboolean on_connect(gint listener, GIOCondition condition,
 
     if (fd >= 0) {
         accept_one(server, fd);
-    } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-        server_log(server, "accept: %s", g_strerror(errno));
+        return G_SOURCE_CONTINUE;
     }
-    return G_SOURCE_CONTINUE;
+    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) {
+        return G_SOURCE_CONTINUE;
+    }
+    /* Out of something: the next try would fail as soon as this one. */
+    server_log(server, "accept: %s; trying again in a second",
+               g_strerror(errno));
+    server->listen_source = g_timeout_add_seconds(1, listen_again, server);
+    return G_SOURCE_REMOVE;
 }
 
 void server_drop(Connection *connection)
@@ -260,8 +278,7 @@ Server *server_new(const HelperConfig *config, HostView *view, int listener)
     server->processes = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     server->users = g_hash_table_new(NULL, NULL);
     server->listener = listener;
-    server->listen_source = g_unix_fd_add(listener, G_IO_IN, on_connect,
-                                          server);
+    listen_again(server);
     return server;
 }
 

@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -29,6 +30,9 @@
 #define FEW_NUMBERS "400"
 #define FIRST_REUSED 300
 #define TRIES 100000
+
+/* Threads in one request. */
+#define MANY 200
 
 typedef struct Inside {
     const Daemon *daemon;
@@ -62,14 +66,19 @@ static bool may_enter(void)
     return geteuid() == 0;
 }
 
-static bool numbers_are_own(void)
+/* The same for tests that limit the namespace's numbers. */
+static bool may_enter_with_few(void)
 {
     struct utsname name;
     int major, minor;
 
     g_assert_cmpint(uname(&name), ==, 0);
     g_assert_cmpint(sscanf(name.release, "%d.%d", &major, &minor), ==, 2);
-    return major > 6 || (major == 6 && minor >= 14);
+    if (major < 6 || (major == 6 && minor < 14)) {
+        g_test_skip("needs Linux 6.14, where PID namespaces limit numbers");
+        return false;
+    }
+    return may_enter();
 }
 
 static void set_inside(Other *parent, const void *data)
@@ -90,6 +99,73 @@ static void set_inside(Other *parent, const void *data)
     /* The number that it has outside says nothing inside. */
     other_tell(parent, client_prove(client, other_must_hear(parent)));
     worker_end(worker);
+}
+
+/* Many threads, and a request about as many numbers that are none. */
+static void miss_inside(Other *parent, const void *data)
+{
+    const Daemon *daemon = data;
+    g_autoptr(GArray) tids = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    g_autoptr(GArray) statuses = NULL;
+    g_auto(HelperMessage) message = { };
+    Client *client = client_new(daemon->socket);
+    Worker *workers[MANY];
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        uint32_t tid = 1000000 + i;
+
+        workers[i] = worker_start();
+        g_array_append_val(tids, tid);
+    }
+    other_tell(parent, 0);
+    other_must_hear(parent);
+    g_assert_true(client_send(client, HELPER_THREADS,
+                              helper_threads_body(tids)));
+    g_assert_true(client_hear(client, &message));
+    statuses = helper_statuses_parse(&message, NULL);
+    for (guint i = 0; i < MANY; i++) {
+        g_assert_cmpint(g_array_index(statuses, uint8_t, i), ==,
+                        HELPER_NOT_YOURS);
+    }
+    other_tell(parent, 0);
+    for (guint i = 0; i < MANY; i++) {
+        worker_end(workers[i]);
+    }
+}
+
+/* How often it has read a file, or anything else. */
+static guint64 reads_of(const Daemon *daemon)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/io", daemon->pid);
+    g_autofree char *text = NULL;
+    const char *found;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    found = strstr(text, "syscr: ");
+    g_assert_nonnull(found);
+    return g_ascii_strtoull(found + strlen("syscr: "), NULL, 10);
+}
+
+static void test_misses_are_cheap(void)
+{
+    g_autoptr(Daemon) daemon = NULL;
+    Inside inside = { NULL, miss_inside };
+    guint64 before;
+    Other *other;
+
+    if (!may_enter()) {
+        return;
+    }
+    daemon = daemon_start(NULL, -1);
+    inside.daemon = daemon;
+    other = other_start(enter, &inside);
+    other_must_hear(other);
+    before = reads_of(daemon);
+    other_tell(other, 0);
+    other_must_hear(other);
+    /* Each thread once for all, not once for each number; some ticks. */
+    g_assert_cmpuint(reads_of(daemon) - before, <, 10 * MANY);
+    other_end(other);
 }
 
 /* The host's number of the process that @pid is waiting for. */
@@ -222,11 +298,7 @@ static void test_reused_number(void)
     g_autofree char *before = NULL, *after = NULL;
     Other *other;
 
-    if (!may_enter()) {
-        return;
-    }
-    if (!numbers_are_own()) {
-        g_test_skip("needs Linux 6.14, where PID namespaces limit numbers");
+    if (!may_enter_with_few()) {
         return;
     }
     g_file_get_contents("/proc/sys/kernel/pid_max", &before, NULL, NULL);
@@ -311,11 +383,7 @@ static void test_churn(void)
     Inside inside = { NULL, churn_inside };
     Other *other;
 
-    if (!may_enter()) {
-        return;
-    }
-    if (!numbers_are_own()) {
-        g_test_skip("needs Linux 6.14, where PID namespaces limit numbers");
+    if (!may_enter_with_few()) {
         return;
     }
     daemon = daemon_start("[helper]\nrate=100000\nburst=1000000\n", -1);
@@ -330,6 +398,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/helper-namespace/threads-by-the-numbers-inside",
                     test_numbers_inside);
+    g_test_add_func("/helper-namespace/threads-are-looked-at-once-a-request",
+                    test_misses_are_cheap);
     g_test_add_func("/helper-namespace/a-reused-number-is-another-thread",
                     test_reused_number);
     g_test_add_func("/helper-namespace/churn-touches-nobody-else",

@@ -220,6 +220,38 @@ static void test_claims_need_threads(void)
                     HELPER_UNKNOWN_LLC);
 }
 
+static void test_threads_have_a_limit(void)
+{
+    g_autoptr(Daemon) daemon = daemon_start("[helper]\nthreads=2\n", -1);
+    g_autoptr(Client) client = client_new(daemon->socket);
+    Worker *first = worker_start();
+    g_autoptr(Worker) second = worker_start();
+    g_autoptr(Worker) third = worker_start();
+
+    g_assert_cmpint(client_prove(client, first->tid), ==, HELPER_OK);
+    g_assert_cmpint(client_prove(client, second->tid), ==, HELPER_OK);
+    g_assert_cmpint(client_prove(client, third->tid), ==, HELPER_TOO_MANY);
+    g_assert_cmpint(client_prove(client, second->tid), ==, HELPER_OK);
+    /* One that ended makes room. */
+    worker_end(first);
+    g_assert_cmpint(client_prove(client, third->tid), ==, HELPER_OK);
+}
+
+/* Nothing is refused, but it takes the time that the rate says. */
+static void test_too_much_waits(void)
+{
+    g_autoptr(Daemon) daemon = daemon_start("[helper]\nrate=100\n"
+                                            "burst=300\n", -1);
+    g_autoptr(Client) client = client_new(daemon->socket);
+    gint64 start = g_get_monotonic_time();
+
+    /* Two units each, so 100 more than can be saved up. */
+    for (int i = 0; i < 200; i++) {
+        g_assert_cmpint(client_prove(client, getpid()), ==, HELPER_OK);
+    }
+    g_assert_cmpint(g_get_monotonic_time() - start, >, 900000);
+}
+
 static void test_restart_is_survived(void)
 {
     g_autoptr(Daemon) daemon = daemon_start(NULL, -1);
@@ -397,6 +429,8 @@ int main(int argc, char **argv)
     g_test_add_func("/helper/claims-are-seen-by-others-until-the-end",
                     test_claims_are_seen_by_others);
     g_test_add_func("/helper/claims-need-threads", test_claims_need_threads);
+    g_test_add_func("/helper/threads-have-a-limit", test_threads_have_a_limit);
+    g_test_add_func("/helper/who-asks-too-much-waits", test_too_much_waits);
     g_test_add_func("/helper/killed-and-restarted", test_restart_is_survived);
     g_test_add_func("/helper/connecting-anew-replaces",
                     test_connecting_anew_replaces);
