@@ -300,6 +300,8 @@ static void test_socket_activation(void)
 static void test_it_gives_up_rights(void)
 {
     g_autoptr(Daemon) daemon = daemon_start(NULL, -1);
+    /* Ready is said before the last of it, and nobody is served before. */
+    g_autoptr(Client) client = client_new(daemon->socket);
     g_autofree char *permitted = daemon_status(daemon, "CapPrm");
     g_autofree char *bounding = daemon_status(daemon, "CapBnd");
     g_autofree char *inherited = daemon_status(daemon, "CapInh");
