@@ -54,9 +54,10 @@ static int bound_socket(int type, const char *path)
 }
 
 /* The child has the name of the socket that READY=1 goes to. */
-static void run(const Daemon *daemon, const char *notify, int activated)
+static void run(const Daemon *daemon, const char *path, const char *notify,
+                int activated)
 {
-    const char *args[8] = { program() };
+    const char *args[8] = { path };
     int n = 1;
 
     if (activated < 0) {
@@ -79,7 +80,7 @@ static void run(const Daemon *daemon, const char *notify, int activated)
     }
     setenv("NOTIFY_SOCKET", notify, 1);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    execv(program(), (char **)args);
+    execv(path, (char **)args);
     _exit(127);
 }
 
@@ -97,12 +98,13 @@ static void wait_until_ready(Daemon *daemon, int notify)
 static void start(Daemon *daemon, int activated)
 {
     g_autofree char *path = g_build_filename(daemon->dir, "notify", NULL);
+    const char *name = program();
     int notify = bound_socket(SOCK_DGRAM, path);
 
     daemon->pid = fork();
     g_assert_cmpint(daemon->pid, >=, 0);
     if (daemon->pid == 0) {
-        run(daemon, path, activated);
+        run(daemon, name, path, activated);
     }
     wait_until_ready(daemon, notify);
     close(notify);
