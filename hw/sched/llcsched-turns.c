@@ -179,7 +179,7 @@ static void llcsched_turns_tell(Llcsched *s, int64_t now_ns)
     }
 }
 
-/* Closes come first.  What cannot be opened here is due in the main loop. */
+/* Closes are carried out, opens are due. */
 static void llcsched_turns_step(Llcsched *s)
 {
     const TrustOrder *orders;
@@ -190,12 +190,10 @@ static void llcsched_turns_step(Llcsched *s)
     for (unsigned i = 0; i < n; i++) {
         LlcschedVcpu *vcpu = llcsched_turns_vcpu(s, orders[i].vcpu);
 
-        if (!orders[i].open) {
-            llcsched_turns_close(vcpu, orders[i].ticket);
-        } else if (bql_locked()) {
-            llcsched_turns_open(vcpu);
-        } else {
+        if (orders[i].open) {
             vcpu->turn.open_due = true;
+        } else {
+            llcsched_turns_close(vcpu, orders[i].ticket);
         }
     }
 }
@@ -209,7 +207,7 @@ static void llcsched_turns_arm(Llcsched *s)
 
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
         leaving |= vcpu->turn.leaving;
-        if (vcpu->turn.open_due) {
+        if (vcpu->turn.open_due && !bql_locked()) {
             main_loop = now_ns;
         }
     }
@@ -223,7 +221,23 @@ static void llcsched_turns_arm(Llcsched *s)
                        trust_turns_next_look(s->turns.turns, now_ns));
 }
 
-/* Lock held; turns are active. */
+/* BQL and lock held. */
+static void llcsched_turns_open_due(Llcsched *s)
+{
+    LlcschedVcpu *vcpu;
+
+    QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
+        if (vcpu->turn.open_due) {
+            llcsched_turns_open(vcpu);
+        }
+    }
+}
+
+/*
+ * Lock held; turns are active.  Whoever is let in wakes up and wants the BQL:
+ * so that comes last, when it is about to be free.  Without the BQL, it is
+ * left to the main loop.
+ */
 static void llcsched_turns_run(Llcsched *s)
 {
     llcsched_turns_step(s);
@@ -234,6 +248,9 @@ static void llcsched_turns_run(Llcsched *s)
         llcsched_turns_step(s);
     }
     llcsched_turns_arm(s);
+    if (bql_locked()) {
+        llcsched_turns_open_due(s);
+    }
 }
 
 /* In the scheduler thread; under qtest in the main loop. */
@@ -255,10 +272,8 @@ static void llcsched_turns_main_loop(void *opaque)
 
     QEMU_LOCK_GUARD(&s->lock);
     s->turns.kick_at_ns = 0;
+    llcsched_turns_open_due(s);
     QTAILQ_FOREACH(vcpu, &s->vcpus, next) {
-        if (vcpu->turn.open_due) {
-            llcsched_turns_open(vcpu);
-        }
         if (vcpu->turn.leaving && vcpu->thread.id) {
             qemu_cpu_kick(vcpu->cpu);
         }
