@@ -11,6 +11,8 @@
  */
 
 #include "bench-host.h"
+#include "stats.h"
+#include "hw/sched/balance.h"
 #include "hw/sched/host-affinity.h"
 #include "hw/sched/host-load.h"
 #include "hw/sched/host-threads.h"
@@ -19,14 +21,18 @@
 
 #include <errno.h>
 #include <glib/gstdio.h>
+#include <time.h>
 #include <unistd.h>
 
+/* vCPUs of a large guest, and of the largest that has a bound. */
 #define N_THREADS 64
+#define N_THREADS_MAX 256
 
 /* IOThreads and the like; with the main thread, what a look finds besides. */
 #define N_OTHERS 16
-#define N_SLEEPERS (N_THREADS + N_OTHERS)
+#define N_SLEEPERS_MAX (N_THREADS_MAX + N_OTHERS)
 #define NS_PER_US 1e3
+#define NS_PER_LOOK 1000000000ll
 
 /* A look may take as long as a repeat: many are cheap. */
 #define REPEATS_PER_SECOND 20
@@ -41,9 +47,11 @@ typedef struct Sleepers {
     GMutex lock;
     GCond changed;
     bool end;
+    int n_vcpus;
+    int n;
     int n_tids;
-    int tids[N_SLEEPERS];       /* the first N_THREADS stand for vCPUs */
-    GThread *threads[N_SLEEPERS];
+    int tids[N_SLEEPERS_MAX];   /* the first n_vcpus stand for vCPUs */
+    GThread *threads[N_SLEEPERS_MAX];
 } Sleepers;
 
 static void *sleep_until_end(void *opaque)
@@ -60,16 +68,17 @@ static void *sleep_until_end(void *opaque)
     return NULL;
 }
 
-static void sleepers_start(Sleepers *sleepers)
+static void sleepers_start(Sleepers *sleepers, int n_vcpus)
 {
+    *sleepers = (Sleepers) { .n_vcpus = n_vcpus, .n = n_vcpus + N_OTHERS };
     g_mutex_init(&sleepers->lock);
     g_cond_init(&sleepers->changed);
-    for (int i = 0; i < N_SLEEPERS; i++) {
+    for (int i = 0; i < sleepers->n; i++) {
         sleepers->threads[i] = g_thread_new("sleeper", sleep_until_end,
                                             sleepers);
     }
     g_mutex_lock(&sleepers->lock);
-    while (sleepers->n_tids < N_SLEEPERS) {
+    while (sleepers->n_tids < sleepers->n) {
         g_cond_wait(&sleepers->changed, &sleepers->lock);
     }
     g_mutex_unlock(&sleepers->lock);
@@ -81,7 +90,7 @@ static void sleepers_end(Sleepers *sleepers)
     sleepers->end = true;
     g_cond_broadcast(&sleepers->changed);
     g_mutex_unlock(&sleepers->lock);
-    for (int i = 0; i < N_SLEEPERS; i++) {
+    for (int i = 0; i < sleepers->n; i++) {
         g_thread_join(sleepers->threads[i]);
     }
     g_cond_clear(&sleepers->changed);
@@ -96,9 +105,34 @@ typedef struct Look {
     HostCpuSet allowed;
     HostLoadSample *sample;
     uint64_t *run_ns, *wait_ns;
-    MaskWatch watches[N_SLEEPERS];
-    ThreadTimes times[N_SLEEPERS];
+    MaskWatch watches[N_SLEEPERS_MAX];
+    ThreadTimes times[N_SLEEPERS_MAX];
+    GuestTopology *guest;
+    LoadHistory *history;
+    Balance *balance;
 } Look;
+
+/* A plan runs, so that the load is judged against it. */
+static void look_balance_init(Look *look)
+{
+    g_autofree char *smp = g_strdup_printf("%d", look->sleepers->n_vcpus);
+    g_autoptr(Plan) plan = NULL;
+    PlacementInput in;
+
+    look->guest = guest_topology_from_smp(smp, GUEST_CACHE_SOCKET, NULL);
+    in = (PlacementInput) {
+        .host = look->host, .guest = look->guest,
+        .candidates = &look->host->online,
+        .guard_util = PLACEMENT_GUARD_UTIL_DEFAULT,
+        .guard_tasks = PLACEMENT_GUARD_TASKS_DEFAULT,
+    };
+    look->history = load_history_new(look->sleepers->n_vcpus,
+                                     look->host->n_llcs, NS_PER_LOOK);
+    look->balance = balance_new(1, NS_PER_LOOK);
+    balance_configure(look->balance, &in);
+    plan = placement_plan(&in);
+    balance_took(look->balance, plan, bench_now_ns());
+}
 
 static void look_init(Look *look, const char *root, const Sleepers *sleepers)
 {
@@ -111,10 +145,14 @@ static void look_init(Look *look, const char *root, const Sleepers *sleepers)
     }
     look->run_ns = g_new0(uint64_t, look->host->n_llcs);
     look->wait_ns = g_new0(uint64_t, look->host->n_llcs);
+    look_balance_init(look);
 }
 
 static void look_clear(Look *look)
 {
+    balance_free(look->balance);
+    load_history_free(look->history);
+    guest_topology_free(look->guest);
     host_topology_unref(look->host);
     host_load_sample_free(look->sample);
     g_free(look->run_ns);
@@ -153,6 +191,9 @@ static void look_thread(Look *look, int i)
         bench_fail("thread %d cannot be looked at", tid);
     }
     mask_watch_look(&look->watches[i], &mask, &look->allowed);
+    if (i < look->sleepers->n_vcpus) {
+        load_history_vcpu(look->history, i, bench_now_ns(), tid, &now);
+    }
     cpus = host_cpuset_count_and(&mask, &look->host->online);
     for (int llc = 0; cpus && llc < look->host->n_llcs; llc++) {
         int here = host_cpuset_count_and(&mask, &look->host->llcs[llc].cpus);
@@ -169,7 +210,7 @@ static void look_threads(void *opaque)
 {
     Look *look = opaque;
 
-    for (int i = 0; i < N_THREADS; i++) {
+    for (int i = 0; i < look->sleepers->n_vcpus; i++) {
         look_thread(look, i);
     }
 }
@@ -180,10 +221,10 @@ static void look_others(void *opaque)
     Look *look = opaque;
     g_autoptr(GArray) tids = host_threads_list("");
 
-    if (!tids || tids->len < N_SLEEPERS) {
+    if (!tids || tids->len < look->sleepers->n) {
         bench_fail("the threads of this process cannot be listed");
     }
-    for (int i = N_THREADS; i < N_SLEEPERS; i++) {
+    for (int i = look->sleepers->n_vcpus; i < look->sleepers->n; i++) {
         look_thread(look, i);
     }
 }
@@ -203,8 +244,10 @@ static void look_load(Look *look)
 
     look_rows(look);
     if (before) {
-        host_load_free(host_load_between(look->host, before, look->sample,
-                                         look->run_ns, look->wait_ns));
+        g_autoptr(HostLoad) load = host_load_between(
+            look->host, before, look->sample, look->run_ns, look->wait_ns);
+
+        load_history_llcs(look->history, bench_now_ns(), load);
     }
 }
 
@@ -229,6 +272,7 @@ static void look_once(void *opaque)
     look_threads(look);
     look_others(look);
     look_load(look);
+    balance_look(look->balance, look->history, bench_now_ns());
 }
 
 static void part_row(const Bench *bench, Look *look, BenchRun *run,
@@ -371,13 +415,69 @@ static void look_large(const Bench *bench, const Sleepers *sleepers,
     look_clear(&look);
 }
 
+static int64_t cpu_now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+/* As bench_repeat(), in CPU time. */
+static GArray *repeat_cpu(BenchRun *run, void *opaque, int repeats)
+{
+    GArray *values = g_array_new(false, false, sizeof(double));
+
+    run(opaque);
+    for (int i = 0; i < repeats; i++) {
+        int64_t start_ns = cpu_now_ns();
+        double ns;
+
+        run(opaque);
+        ns = cpu_now_ns() - start_ns;
+        g_array_append_val(values, ns);
+    }
+    return values;
+}
+
+/*
+ * The largest guest on the largest host: its threads are real, and for each CPU
+ * that this machine lacks, a look takes as long again as one of its rows.  What
+ * a file costs whatever its rows are is counted with each, too.
+ */
+static void look_largest(const Bench *bench, const Sleepers *sleepers)
+{
+    const BenchBound bound = { .median = 3000 };
+    int repeats = bench->seconds * REPEATS_PER_SECOND;
+    g_autoptr(GArray) rows = NULL;
+    g_autoptr(GArray) values = NULL;
+    double per_row;
+    Look look;
+
+    look_init(&look, "", sleepers);
+    rows = repeat_cpu(look_rows, &look, repeats);
+    per_row = stats_median((double *)rows->data, rows->len) /
+              look.sample->n_rows;
+    values = repeat_cpu(look_once, &look, repeats);
+    for (guint i = 0; i < values->len; i++) {
+        g_array_index(values, double, i) +=
+            per_row * (BENCH_HOST_CPUS - look.sample->n_rows);
+    }
+    bench_row(bench, "one look at 256 vCPUs, rows scaled to 384 CPUs: CPU time", "us",
+              bench_scale(values, NS_PER_US), &bound);
+    look_clear(&look);
+}
+
 void bench_look(const Bench *bench, const char *root)
 {
-    Sleepers sleepers = { .end = false };
+    Sleepers sleepers;
 
-    bench_say("looking at 64 threads");
-    sleepers_start(&sleepers);
+    bench_say("looking at %d threads, and at %d", N_THREADS, N_THREADS_MAX);
+    sleepers_start(&sleepers, N_THREADS);
     look_here(bench, &sleepers);
     look_large(bench, &sleepers, root);
+    sleepers_end(&sleepers);
+    sleepers_start(&sleepers, N_THREADS_MAX);
+    look_largest(bench, &sleepers);
     sleepers_end(&sleepers);
 }
