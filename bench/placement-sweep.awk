@@ -32,6 +32,7 @@ END {
                 worst_work = change < worst_work ? change : worst_work
             }
         }
-        printf "%s,%.1f,%.1f,%.1f,%s\n", at, worst_late, worst_work, moves[at], worst_late >= -2 && worst_work >= -2 ? "yes" : "no" | "sort -t, -k1,1n -k2,2n -k3,3n"
+        safe = (worst_late >= -2 && worst_work >= -2) ? "yes" : "no"
+        printf "%s,%.1f,%.1f,%.1f,%s\n", at, worst_late, worst_work, moves[at], safe | "sort -t, -k1,1n -k2,2n -k3,3n"
     }
 }

@@ -16,7 +16,7 @@ function gain(name, sign,  base, now, error, noise) {
     loses = sign * (now - base) < -0.02 * base && sign * (base - now) > noise
     lost[$2] += loses
     if (loses) losses[$2] = losses[$2] sprintf("  %s %s %s: %+.1f %%\n", $2, $1, name, sign * 100 * (now / base - 1))
-    return sign * 100 * (now / base - 1)
+    return sign * 100 * (now / base - 1) + 0
 }
 function flush(  policy, best, worst) {
     best = -1e9; worst = 1e9
