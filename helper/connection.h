@@ -22,6 +22,9 @@ struct Connection {
     bool joined;
     uint8_t nonce[HELPER_NONCE_SIZE];
     GHashTable *proven;      /* thread id, as it says it, to start time */
+    HostCpuSet cpus;         /* of its cpusets, as looked at last */
+    int64_t cpus_ns;         /* when that was; 0: never */
+    unsigned cpus_threads;   /* how many were proven then */
     guint read_source, pause_source, end_source;
 };
 

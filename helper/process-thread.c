@@ -14,6 +14,7 @@
 #include "hw/sched/host-threads.h"
 
 #include "../hw/sched/core/host-file.h"
+#include "cgroup.h"
 #include "process.h"
 #include "proc-text.h"
 
@@ -119,6 +120,14 @@ void process_close_thread(ProcessThread *thread)
 {
     close(thread->dir);
     thread->dir = -1;
+}
+
+bool process_thread_cpuset(const ProcessThread *thread, HostCpuSet *ret_cpus)
+{
+    g_autofree char *text = g_malloc(HOST_FILE_MAX + 1);
+
+    return host_file_read(thread->dir, "cgroup", text) == 0 &&
+           cgroup_cpuset("", text, ret_cpus);
 }
 
 bool process_thread_same(const ProcessThread *thread)

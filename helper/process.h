@@ -74,6 +74,12 @@ int process_open_thread(const Process *process, uint32_t tid,
 unsigned process_map_threads(Process *process);
 void process_close_thread(ProcessThread *thread);
 
+/*
+ * The CPUs of the thread's own cpuset, which may be another than the process's:
+ * libvirt makes one for each vCPU.  False: not visible, or gone.
+ */
+bool process_thread_cpuset(const ProcessThread *thread, HostCpuSet *ret_cpus);
+
 /* The thread is still that one. */
 bool process_thread_same(const ProcessThread *thread);
 

@@ -15,6 +15,10 @@
 /* So many looks at other threads, to find one, cost a unit. */
 #define LOOKS_PER_UNIT 16
 
+/* Looks at the cpusets of threads, and how old what they saw may be. */
+#define CPUS_PER_UNIT 4
+#define CPUS_AGE_NS 1000000000
+
 static bool against_protocol(GError **err, const char *what)
 {
     g_set_error_literal(err, HELPER_PROTOCOL_ERROR,
@@ -41,13 +45,47 @@ static bool allowed_cpus(const Connection *connection, HostCpuSet *ret_cpus)
     return true;
 }
 
-static HostCpuSet visible_llcs(const Connection *connection)
+static unsigned add_threads_cpus(Connection *connection)
 {
-    HostCpuSet cpus = { };
+    GHashTableIter iter;
+    gpointer tid;
 
-    process_cpuset(connection->process, &cpus);
+    g_hash_table_iter_init(&iter, connection->proven);
+    while (g_hash_table_iter_next(&iter, &tid, NULL)) {
+        ProcessThread thread;
+        HostCpuSet cpus;
+
+        if (process_open_thread(connection->process, GPOINTER_TO_UINT(tid),
+                                &thread)) {
+            continue;
+        }
+        if (process_thread_cpuset(&thread, &cpus)) {
+            host_cpuset_or(&connection->cpus, &cpus);
+        }
+        process_close_thread(&thread);
+    }
+    return g_hash_table_size(connection->proven);
+}
+
+/*
+ * The LLCs of the cpusets of the process and of its proven threads, which have
+ * others under libvirt.  Looked at again once in a while: cpusets do not change
+ * often, and the process pays for it.
+ */
+static HostCpuSet visible_llcs(Connection *connection, Answer *answer)
+{
+    int64_t now = server_now_ns();
+
+    if (!connection->cpus_ns || now - connection->cpus_ns > CPUS_AGE_NS ||
+        g_hash_table_size(connection->proven) != connection->cpus_threads) {
+        connection->cpus = (HostCpuSet) { };
+        process_cpuset(connection->process, &connection->cpus);
+        connection->cpus_threads = add_threads_cpus(connection);
+        connection->cpus_ns = now;
+        answer->cost += connection->cpus_threads / CPUS_PER_UNIT;
+    }
     return host_view_llcs_of(host_view_topology(connection->server->view),
-                             &cpus);
+                             &connection->cpus);
 }
 
 static bool join(Connection *connection, const HelperMessage *message,
@@ -259,7 +297,7 @@ static bool load(Connection *connection, Answer *answer)
     if (connection->server->config.load) {
         server_want_load(connection->server);
     }
-    visible = visible_llcs(connection);
+    visible = visible_llcs(connection, answer);
     HOST_CPUSET_FOREACH(llc, &visible) {
         HelperLlcLoad told = load_of(connection, llc, now, &loads.age_ms);
 
@@ -276,7 +314,7 @@ static bool claim(Connection *connection, const HelperMessage *message,
                   Answer *answer, GError **err)
 {
     Claims *claims = connection->server->claims;
-    HostCpuSet visible = visible_llcs(connection);
+    HostCpuSet visible = visible_llcs(connection, answer);
     HelperClaimed claimed;
     HelperClaim claim;
 

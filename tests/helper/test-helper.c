@@ -7,6 +7,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -104,6 +105,72 @@ static void test_administrator_limits_cpus(void)
                     HELPER_OK);
     got = mask_of(worker->tid);
     g_assert_cmpstr(got, ==, first);
+}
+
+#define CPUSETS "/sys/fs/cgroup/cpuset"
+
+static void put(const char *dir, const char *name, const char *text)
+{
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(write(fd, text, strlen(text)), ==, strlen(text));
+    close(fd);
+}
+
+/* A process in a cpuset of the first CPU asks for the last. */
+static void leave_cpuset(Other *parent, const void *data)
+{
+    const Daemon *daemon = data;
+    g_autofree char *last = list_of(own_last_cpu());
+    g_autofree char *mask = NULL;
+    Client *client;
+
+    other_tell(parent, 0);
+    other_must_hear(parent);
+    client = client_new(daemon->socket);
+    other_tell(parent, host_cpuset_count(&client->allowed));
+    other_tell(parent, client_set_cpus(client, getpid(), last));
+    other_tell(parent, client_set_cpus(client, getpid(), "0-8191"));
+    mask = mask_of(getpid());
+    other_tell(parent, strlen(mask) == 1);
+}
+
+static void check_cpuset(const char *dir)
+{
+    g_autoptr(Daemon) daemon = daemon_start(NULL, -1);
+    g_autofree char *mems = NULL;
+    g_autofree char *first = list_of(own_first_cpu());
+    g_autofree char *pid = NULL;
+    Other *other = other_start(leave_cpuset, daemon);
+
+    g_assert_true(g_file_get_contents(CPUSETS "/cpuset.mems", &mems, NULL,
+                                      NULL));
+    put(dir, "cpuset.cpus", first);
+    put(dir, "cpuset.mems", mems);
+    other_must_hear(other);
+    pid = g_strdup_printf("%d", other->pid);
+    put(dir, "cgroup.procs", pid);
+    other_tell(other, 0);
+    g_assert_cmpint(other_must_hear(other), ==, 1);
+    g_assert_cmpint(other_must_hear(other), ==, HELPER_NOTHING_ALLOWED);
+    g_assert_cmpint(other_must_hear(other), ==, HELPER_OK);
+    g_assert_true(other_must_hear(other));
+    other_end(other);
+}
+
+static void test_cpuset_is_not_left(void)
+{
+    g_autofree char *dir = g_strdup_printf(CPUSETS "/llcsched-test-%d",
+                                           getpid());
+
+    if (own_first_cpu() == own_last_cpu() || mkdir(dir, 0700) < 0) {
+        g_test_skip("needs two CPUs, and cpusets of cgroup v1 to make one in");
+        return;
+    }
+    check_cpuset(dir);
+    g_assert_cmpint(rmdir(dir), ==, 0);
 }
 
 static void test_topology_is_the_hosts(void)
@@ -424,6 +491,7 @@ int main(int argc, char **argv)
                     test_many_threads_in_one_request);
     g_test_add_func("/helper/the-administrator-limits-cpus",
                     test_administrator_limits_cpus);
+    g_test_add_func("/helper/a-cpuset-is-not-left", test_cpuset_is_not_left);
     g_test_add_func("/helper/the-topology-is-the-hosts",
                     test_topology_is_the_hosts);
     g_test_add_func("/helper/load-is-told-in-steps", test_load_in_steps);
