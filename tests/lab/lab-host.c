@@ -184,6 +184,26 @@ bool lab_list_within(const char *cpus, const char *of)
     return host_cpuset_subset(&inner, &outer);
 }
 
+static bool lists_meet(const char *one, const char *other)
+{
+    HostCpuSet a, b;
+
+    g_assert_true(host_cpuset_parse_list(one, &a));
+    g_assert_true(host_cpuset_parse_list(other, &b));
+    return host_cpuset_intersects(&a, &b);
+}
+
+bool lab_cores_meet(const LabHost *host, const char *one, const char *other)
+{
+    for (int i = 0; i < host->n_cores; i++) {
+        if (lists_meet(one, host->cores[i]) &&
+            lists_meet(other, host->cores[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int lab_list_of(char *const *lists, const char *cpus)
 {
     for (int i = 0; lists[i]; i++) {

@@ -39,6 +39,9 @@ int lab_list_of(char *const *lists, const char *cpus);
 /* Is every CPU of @cpus in @of? */
 bool lab_list_within(const char *cpus, const char *of);
 
+/* Is there a core of which both have a CPU? */
+bool lab_cores_meet(const LabHost *host, const char *one, const char *other);
+
 /* Write to a file of the kernel's; fails the program if that fails. */
 void lab_write(const char *path, const char *text);
 
