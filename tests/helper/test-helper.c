@@ -319,51 +319,6 @@ static void test_too_much_waits(void)
     g_assert_cmpint(g_get_monotonic_time() - start, >, 900000);
 }
 
-static void test_restart_is_survived(void)
-{
-    g_autoptr(Daemon) daemon = daemon_start(NULL, -1);
-    Client *client = client_new(daemon->socket);
-    g_autoptr(Worker) worker = worker_start();
-    g_autofree char *last = list_of(own_last_cpu());
-    g_autofree char *kept = NULL;
-    Client gone;
-
-    g_assert_cmpint(client_set_cpus(client, worker->tid, last), ==, HELPER_OK);
-    daemon_kill(daemon);
-    client_is_dropped(client);
-    client_free(client);
-    g_assert_cmpint(client_connect(&gone, daemon->socket), ==, -ECONNREFUSED);
-    /* What it set stays. */
-    kept = mask_of(worker->tid);
-    g_assert_cmpstr(kept, ==, last);
-    daemon_restart(daemon);
-    client = client_new(daemon->socket);
-    g_assert_cmpint(client_set_cpus(client, worker->tid, "0-8191"), ==,
-                    HELPER_OK);
-    client_free(client);
-}
-
-static void test_connecting_anew_replaces(void)
-{
-    g_autoptr(Daemon) daemon = daemon_start(NULL, -1);
-    g_autoptr(Client) first = client_new(daemon->socket);
-    g_autoptr(Client) second = client_new(daemon->socket);
-
-    client_is_dropped(first);
-    g_assert_cmpint(client_prove(second, gettid()), ==, HELPER_OK);
-}
-
-static void test_socket_activation(void)
-{
-    g_autoptr(Daemon) daemon = daemon_start(NULL, -1);
-    Client *client;
-
-    daemon_restart_activated(daemon);
-    client = client_new(daemon->socket);
-    g_assert_cmpint(client_prove(client, gettid()), ==, HELPER_OK);
-    client_free(client);
-}
-
 static void test_it_gives_up_rights(void)
 {
     g_autoptr(Daemon) daemon = daemon_start(NULL, -1);
@@ -501,10 +456,6 @@ int main(int argc, char **argv)
     g_test_add_func("/helper/claims-need-threads", test_claims_need_threads);
     g_test_add_func("/helper/threads-have-a-limit", test_threads_have_a_limit);
     g_test_add_func("/helper/who-asks-too-much-waits", test_too_much_waits);
-    g_test_add_func("/helper/killed-and-restarted", test_restart_is_survived);
-    g_test_add_func("/helper/connecting-anew-replaces",
-                    test_connecting_anew_replaces);
-    g_test_add_func("/helper/socket-activation", test_socket_activation);
     g_test_add_func("/helper/it-gives-up-rights", test_it_gives_up_rights);
     g_test_add_func("/helper/its-socket-is-closed-to-others",
                     test_socket_is_closed_to_others);
