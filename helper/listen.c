@@ -7,6 +7,7 @@
  */
 
 #include <errno.h>
+#include <glib-unix.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -37,6 +38,10 @@ bool listen_activated(int *ret_fd, GError **err)
         g_set_error(err, G_FILE_ERROR, G_FILE_ERROR_INVAL,
                     "socket activation: expected one listening UNIX socket, "
                     "ListenSequentialPacket= in the socket unit");
+        return false;
+    }
+    /* Who is gone before it is accepted must not keep us waiting. */
+    if (!g_unix_set_fd_nonblocking(SD_LISTEN_FDS_START, TRUE, err)) {
         return false;
     }
     *ret_fd = SD_LISTEN_FDS_START;
