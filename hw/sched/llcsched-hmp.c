@@ -61,21 +61,36 @@ static void llcsched_print_folded(Monitor *mon, const char *head,
     monitor_printf(mon, "\n");
 }
 
+/* Before some load is known, its columns would be empty. */
+static bool llcsched_knows_loads(const LlcschedVcpuInfoList *list)
+{
+    while (list && !list->value->load) {
+        list = list->next;
+    }
+    return list;
+}
+
+static char *llcsched_load_columns(const LlcschedVcpuLoad *load, bool loads)
+{
+    if (!loads) {
+        return g_strdup("");
+    }
+    return load ? g_strdup_printf("%3.0f %4.0f  ", load->run, load->wait)
+                : g_strdup("  -    -  ");
+}
+
 /* That a mask is not as it should be must be seen; foreign ones say why. */
 static void llcsched_print_vcpu(Monitor *mon, const LlcschedVcpuInfo *vcpu,
-                                int columns)
+                                int columns, bool loads)
 {
     bool failed = vcpu->mask_state == LLCSCHED_MASK_STATE_FAILED;
     bool contested = vcpu->mask_state == LLCSCHED_MASK_STATE_CONTESTED;
     g_autofree char *llc = vcpu->llc_aligned && !failed
                            ? g_strdup_printf("%" PRId64, vcpu->host_llc)
                            : g_strdup("-");
-    g_autofree char *load = vcpu->load
-                            ? g_strdup_printf("%3.0f %4.0f", vcpu->load->run,
-                                              vcpu->load->wait)
-                            : g_strdup("  -    -");
+    g_autofree char *load = llcsched_load_columns(vcpu->load, loads);
     g_autofree char *line =
-        g_strdup_printf("%4" PRId64 " %4s  %s  %-*s  %s%s%s", vcpu->vcpu, llc,
+        g_strdup_printf("%4" PRId64 " %4s  %s%-*s  %s%s%s", vcpu->vcpu, llc,
                         load, columns, *vcpu->mask ? vcpu->mask : "-",
                         failed ? "failed: " : "",
                         contested ? "contested: " : "", vcpu->explanation);
@@ -289,6 +304,7 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
     LlcschedVcpuInfoList *v;
     strList *w;
     int columns;
+    bool loads;
 
     if (!list) {
         monitor_printf(mon, "no llcsched object\n");
@@ -297,9 +313,11 @@ void hmp_info_llcsched(Monitor *mon, const QDict *qdict)
     info = list->value;
     llcsched_print_verdict(mon, info);
     columns = llcsched_mask_columns(info->vcpus);
-    monitor_printf(mon, "vCPU  LLC  run wait  %-*s  why\n", columns, "CPUs");
+    loads = llcsched_knows_loads(info->vcpus);
+    monitor_printf(mon, "vCPU  LLC  %s%-*s  why\n", loads ? "run wait  " : "",
+                   columns, "CPUs");
     for (v = info->vcpus; v; v = v->next) {
-        llcsched_print_vcpu(mon, v->value, columns);
+        llcsched_print_vcpu(mon, v->value, columns, loads);
     }
     for (l = info->host_llcs; l; l = l->next) {
         llcsched_print_guard(mon, l->value);
