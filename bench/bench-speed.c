@@ -5,6 +5,9 @@
  * window, so that both sides are the same boot of the same process.  Each pair
  * of windows is in the other order than the one before: what drifts cancels.
  *
+ * Once more with a guard that is always closed, which costs what a look costs
+ * and gives nothing: the host's tree says that others use all of it.
+ *
  * Copyright (c) 2026 The llcsched authors
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
@@ -12,12 +15,18 @@
 
 #include "bench-guest.h"
 #include "stats.h"
+#include "tests/integration/vm-sched.h"
+
+#include <string.h>
 
 #define N_VCPUS 2
 #define WINDOW_MS 1000
 
 /* A pair has two windows, and a change before each. */
 #define SECONDS_PER_PAIR 2.5
+
+/* 50 s, at once: no LLC has that to give between two looks. */
+#define TICKS_PER_ADVANCE 5000
 
 /* Windows before the first pair. */
 #define WARM_UP 2
@@ -36,6 +45,49 @@ typedef struct Speed {
     double per_cpu;     /* ... of CPU time that all of QEMU used */
     double per_wall;    /* ... of the time that passed */
 } Speed;
+
+/* How the object comes to be. */
+typedef struct SpeedObject {
+    void (*add)(GuestVm *guest, void *opaque);
+    void *opaque;
+} SpeedObject;
+
+static void add_default(GuestVm *guest, void *opaque)
+{
+    bench_object_add(guest);
+}
+
+/* A host whose CPUs others use, more of it each time that this is called. */
+typedef struct Crowd {
+    SchedHost host;
+    uint64_t ticks;
+} Crowd;
+
+static void crowd_advance(Crowd *crowd)
+{
+    crowd->ticks += TICKS_PER_ADVANCE;
+    sched_host_set_load(&crowd->host, crowd->ticks, crowd->ticks);
+}
+
+static bool is_guarded(Vm *vm, void *opaque)
+{
+    g_autofree char *verdict = sched_query_text(vm, "verdict");
+
+    return strcmp(verdict, "guarded") == 0;
+}
+
+/* The load is measured from the first look to the next, 150 ms later. */
+static void add_closed(GuestVm *guest, void *opaque)
+{
+    Crowd *crowd = opaque;
+
+    vm_do(guest->vm, "object-add",
+          "{'qom-type': 'llcsched', 'id': 'sched0', 'x-sysfs-root': '%s'}",
+          crowd->host.tree->dir);
+    crowd_advance(crowd);
+    vm_wait(guest->vm, is_guarded, NULL, "the guard to close");
+    crowd_advance(crowd);
+}
 
 static void sample_all(const GuestVm *guest, VcpuSample *samples)
 {
@@ -68,21 +120,23 @@ static Speed measure_window(const GuestVm *guest)
 }
 
 /* A change comes before every window, so that all begin alike. */
-static Speed measure_with(GuestVm *guest, bool *has_object)
+static Speed measure_with(GuestVm *guest, const SpeedObject *object,
+                          bool *has_object)
 {
     if (*has_object) {
         bench_object_del(guest);
     }
-    bench_object_add(guest);
+    object->add(guest, object->opaque);
     *has_object = true;
     bench_let_run(BENCH_SETTLE_MS);
     return measure_window(guest);
 }
 
-static Speed measure_without(GuestVm *guest, bool *has_object)
+static Speed measure_without(GuestVm *guest, const SpeedObject *object,
+                             bool *has_object)
 {
     if (!*has_object) {
-        bench_object_add(guest);
+        object->add(guest, object->opaque);
     }
     bench_object_del(guest);
     *has_object = false;
@@ -97,17 +151,18 @@ static void append_loss(GArray *values, double with, double without)
     g_array_append_val(values, percent);
 }
 
-static void measure_pair(GuestVm *guest, bool with_first, bool *has_object,
-                         GArray *cpu, GArray *wall)
+static void measure_pair(GuestVm *guest, const SpeedObject *object,
+                         bool with_first, bool *has_object, GArray *cpu,
+                         GArray *wall)
 {
     Speed with, without;
 
     if (with_first) {
-        with = measure_with(guest, has_object);
-        without = measure_without(guest, has_object);
+        with = measure_with(guest, object, has_object);
+        without = measure_without(guest, object, has_object);
     } else {
-        without = measure_without(guest, has_object);
-        with = measure_with(guest, has_object);
+        without = measure_without(guest, object, has_object);
+        with = measure_with(guest, object, has_object);
     }
     append_loss(cpu, with.per_cpu, without.per_cpu);
     append_loss(wall, with.per_wall, without.per_wall);
@@ -121,7 +176,8 @@ static bool is_narrow(const GArray *values)
     return interval.high - interval.low <= NARROW;
 }
 
-static void measure_pairs(GuestVm *guest, int pairs, GArray *cpu, GArray *wall)
+static void measure_pairs(GuestVm *guest, const SpeedObject *object, int pairs,
+                          GArray *cpu, GArray *wall)
 {
     bool has_object = true;
 
@@ -133,28 +189,44 @@ static void measure_pairs(GuestVm *guest, int pairs, GArray *cpu, GArray *wall)
             bench_say("this machine is busy: up to %d pairs",
                       pairs * PATIENCE);
         }
-        measure_pair(guest, i % 2 == 0, &has_object, cpu, wall);
+        measure_pair(guest, object, i % 2 == 0, &has_object, cpu, wall);
     }
+}
+
+static void measure_rows(const Bench *bench, const SpeedObject *object,
+                         const char *what, const BenchBound *bound)
+{
+    int pairs = MAX(1, (int)(bench->seconds / SECONDS_PER_PAIR));
+    g_autoptr(GArray) cpu = g_array_new(false, false, sizeof(double));
+    g_autoptr(GArray) wall = g_array_new(false, false, sizeof(double));
+    g_autofree char *per_cpu = g_strdup_printf("%s per CPU time of QEMU", what);
+    g_autofree char *per_wall = g_strdup_printf("%s per wall time", what);
+    GuestVm guest;
+
+    bench_say("%s: %d pairs of %d ms with the object and without", what, pairs,
+              WINDOW_MS);
+    guest_vm_start(&guest, "spin", N_VCPUS, "-object llcsched,id=sched0");
+    for (int i = 0; i < WARM_UP; i++) {
+        measure_window(&guest);
+    }
+    measure_pairs(&guest, object, pairs, cpu, wall);
+    guest_vm_end(&guest);
+
+    bench_row(bench, per_cpu, "%", cpu, bound);
+    bench_row(bench, per_wall, "%", wall, NULL);
 }
 
 void bench_speed(const Bench *bench)
 {
     const BenchBound bound = { .median = 0.5, .high = 1 };
-    int pairs = MAX(1, (int)(bench->seconds / SECONDS_PER_PAIR));
-    g_autoptr(GArray) cpu = g_array_new(false, false, sizeof(double));
-    g_autoptr(GArray) wall = g_array_new(false, false, sizeof(double));
-    GuestVm guest;
+    const BenchBound closed_bound = { .median = 0.5 };
+    Crowd crowd = { .ticks = SCHED_HOST_QUIET };
+    const SpeedObject with_defaults = { .add = add_default };
+    const SpeedObject closed = { .add = add_closed, .opaque = &crowd };
 
-    bench_say("guest speed: %d pairs of %d ms with the object and without",
-              pairs, WINDOW_MS);
-    guest_vm_start(&guest, "spin", N_VCPUS, "-object llcsched,id=sched0");
-    for (int i = 0; i < WARM_UP; i++) {
-        measure_window(&guest);
-    }
-    measure_pairs(&guest, pairs, cpu, wall);
-    guest_vm_end(&guest);
-
-    bench_row(bench, "guest speed lost per CPU time of QEMU", "%", cpu,
-              &bound);
-    bench_row(bench, "guest speed lost per wall time", "%", wall, NULL);
+    measure_rows(bench, &with_defaults, "guest speed lost", &bound);
+    sched_host_init(&crowd.host);
+    measure_rows(bench, &closed, "guest speed lost, guard always closed",
+                 &closed_bound);
+    sched_host_clear(&crowd.host);
 }
