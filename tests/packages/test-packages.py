@@ -26,12 +26,13 @@ from tool_case import Skip, run_tests, write
 
 QEMU = 'qemu-system-x86-llcsched'
 TOOLS = 'qemu-llcsched'
+HELPER = 'qemu-llcsched-helper'
 EMULATOR = '/usr/bin/qemu-system-x86_64-llcsched'
 RULES = '/etc/apparmor.d/abstractions/libvirt-qemu.d/llcsched'
 ABSTRACTION = '/etc/apparmor.d/abstractions/libvirt-qemu'
 SITE = '/etc/apparmor.d/local/abstractions/libvirt-qemu'
 SITE_RULE = '  /srv/** r,\n'
-INCLUDE = 'include if exists <abstractions/libvirt-qemu.d/llcsched>\n'
+INCLUDE = 'include if exists <abstractions/libvirt-qemu.d>\n'
 # What a libvirt guest shows of an installed QEMU.
 GUEST_TESTS = ('start-without-that-filter-places',
                'start-of-a-desktop-needs-no-other-xml',
@@ -42,7 +43,7 @@ folder_of_debs, guest, source = map(os.path.abspath, sys.argv[1:4])
 def debs():
     found = [path for path in glob.glob(f'{folder_of_debs}/*.deb')
              if '-dbgsym_' not in path]
-    assert len(found) == 2, found
+    assert len(found) == 3, found
     return found
 
 
@@ -84,12 +85,14 @@ def test_install_gives_programs_and_manuals(_folder):
           '  include <local/abstractions/libvirt-qemu>\n')
     write(host.ROOT, SITE[1:], SITE_RULE)
     host.must('dpkg', '--install', *debs())
-    for package in (QEMU, TOOLS):
+    for package in (QEMU, TOOLS, HELPER):
         assert status(package) == 'ii', status(package)
         assert host.must('dpkg', '--verify', package) == ''
     options = host.must(EMULATOR, '-object', 'llcsched,help')
     assert re.search(r'^ +placement=<', options, re.M), options
     host.must(TOOLS, 'topo')
+    host.must(f'/usr/libexec/{HELPER}', '--version')
+    assert host.must('getent', 'group', 'llcsched')
     for page in (TOOLS, f'{TOOLS}-define', f'{TOOLS}-edit',
                  os.path.basename(EMULATOR)):
         found = glob.glob(host.path(f'/usr/share/man/man1/{page}.1.gz'))
@@ -144,7 +147,7 @@ def test_upgrade_keeps_what_the_site_changed(folder):
 
 
 def test_remove_leaves_the_configuration_alone(_folder):
-    host.must('dpkg', '--remove', TOOLS, QEMU)
+    host.must('dpkg', '--remove', TOOLS, QEMU, HELPER)
     assert status(QEMU) == 'rc', status(QEMU)
     assert os.path.exists(host.path(RULES))
     assert not os.path.exists(host.path(EMULATOR))
@@ -152,7 +155,7 @@ def test_remove_leaves_the_configuration_alone(_folder):
 
 
 def test_purge_leaves_nothing(_folder):
-    host.must('dpkg', '--purge', TOOLS, QEMU)
+    host.must('dpkg', '--purge', TOOLS, QEMU, HELPER)
     assert text_of(SITE) == SITE_RULE
     for name in (SITE, ABSTRACTION):
         os.remove(host.path(name))
