@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "confine.h"
 
@@ -52,7 +53,7 @@ bool confine_capabilities(GError **err)
 /* With any arguments. */
 static const int plain_calls[] = {
     SCMP_SYS(accept4), SCMP_SYS(brk), SCMP_SYS(clock_gettime),
-    SCMP_SYS(close), SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(fcntl),
+    SCMP_SYS(close), SCMP_SYS(exit), SCMP_SYS(exit_group),
     SCMP_SYS(fstat), SCMP_SYS(futex), SCMP_SYS(getdents64),
     SCMP_SYS(geteuid), SCMP_SYS(getpid), SCMP_SYS(getrandom),
     SCMP_SYS(getsockopt), SCMP_SYS(gettid), SCMP_SYS(lseek),
@@ -62,8 +63,8 @@ static const int plain_calls[] = {
     SCMP_SYS(restart_syscall), SCMP_SYS(rt_sigaction),
     SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
     SCMP_SYS(sched_getaffinity), SCMP_SYS(sched_setaffinity),
-    SCMP_SYS(sendto), SCMP_SYS(setsockopt), SCMP_SYS(tgkill),
-    SCMP_SYS(write), SCMP_SYS(writev),
+    SCMP_SYS(sendto), SCMP_SYS(setsockopt), SCMP_SYS(write),
+    SCMP_SYS(writev),
 };
 
 static int allow_plain(scmp_filter_ctx filter)
@@ -79,28 +80,42 @@ static int allow_plain(scmp_filter_ctx filter)
     return ret;
 }
 
-/* Files to read, memory without code, and users without other changes. */
-static int allow_some(scmp_filter_ctx filter)
+/* With these arguments alone. */
+typedef struct GuardedCall {
+    int call;
+    unsigned n;
+    struct scmp_arg_cmp arguments[2];
+} GuardedCall;
+
+/*
+ * Files to read, memory without code, flags to look at, abort(), and users
+ * without other changes.
+ */
+static int allow_guarded(scmp_filter_ctx filter)
 {
     const uint32_t writing = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
     /* Only the low half of these arguments is looked at by the kernel. */
-    const uint64_t same = UINT32_MAX;
-    int ret;
+    const uint64_t low = UINT32_MAX;
+    const GuardedCall calls[] = {
+        { SCMP_SYS(openat), 1,
+          { SCMP_A2(SCMP_CMP_MASKED_EQ, writing, O_RDONLY) } },
+        { SCMP_SYS(mmap), 1, { SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) } },
+        { SCMP_SYS(mprotect), 1,
+          { SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) } },
+        /* fdopendir() looks at the one, and sets the other. */
+        { SCMP_SYS(fcntl), 1, { SCMP_A1(SCMP_CMP_MASKED_EQ, low, F_GETFL) } },
+        { SCMP_SYS(fcntl), 1, { SCMP_A1(SCMP_CMP_MASKED_EQ, low, F_SETFD) } },
+        { SCMP_SYS(tgkill), 1,
+          { SCMP_A0(SCMP_CMP_MASKED_EQ, low, (uint64_t)getpid()) } },
+        { SCMP_SYS(setresuid), 2,
+          { SCMP_A0(SCMP_CMP_MASKED_EQ, low, low),
+            SCMP_A2(SCMP_CMP_MASKED_EQ, low, low) } },
+    };
+    int ret = 0;
 
-    ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-                           SCMP_A2(SCMP_CMP_MASKED_EQ, writing, O_RDONLY));
-    if (ret == 0) {
-        ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
-                               SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    }
-    if (ret == 0) {
-        ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-                               SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    }
-    if (ret == 0) {
-        ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(setresuid), 2,
-                               SCMP_A0(SCMP_CMP_MASKED_EQ, same, same),
-                               SCMP_A2(SCMP_CMP_MASKED_EQ, same, same));
+    for (size_t i = 0; ret == 0 && i < G_N_ELEMENTS(calls); i++) {
+        ret = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, calls[i].call,
+                                     calls[i].n, calls[i].arguments);
     }
     return ret;
 }
@@ -113,7 +128,7 @@ bool confine_system_calls(GError **err)
     if (filter) {
         ret = allow_plain(filter);
         if (ret == 0) {
-            ret = allow_some(filter);
+            ret = allow_guarded(filter);
         }
         if (ret == 0) {
             ret = seccomp_load(filter);
