@@ -114,13 +114,11 @@ static void summarize(const TrustBench *trust, const char *row,
 static void report(const TrustBench *trust, const char *row,
                    const BenchBound *forced, const BenchBound *even)
 {
-    const BenchBound none = { .median = 0.001 };
-
     derive_row(trust, row);
     summarize(trust, row, "work at " YIELD_SHOWN, "of smt-off", NULL);
     summarize(trust, row, "break-even", "", even);
     summarize(trust, row, TRUST_FORCED_IDLE, "%", forced);
-    summarize(trust, row, "overlaps", "1/s", &none);
+    summarize(trust, row, TRUST_OVERLAP, "%", NULL);
     summarize(trust, row, "share error", "%", NULL);
     summarize(trust, row, "longest wait", "ms", NULL);
 }

@@ -28,7 +28,7 @@
 #define UUID "-uuid 2f0c7d5a-6a0e-4d1b-9c53-%012x"
 
 /* Cores move when sides change; vCPUs have found theirs after that. */
-#define SETTLE_US 2000000
+#define SETTLE_US 1500000
 
 static void add_threads(Tenants *tenants, int tenant)
 {
@@ -123,7 +123,7 @@ void tenants_enter(Tenants *tenants, TrustSide side)
         Vm *vm = tenants->guests[i].vm;
 
         vm_wait(vm, is_isolated, NULL, "cookies of all vCPUs");
-        sched_wait_looks(vm, 2);
+        sched_wait_looks(vm, 1);
         say_masks(vm, i);
     }
     g_usleep(SETTLE_US);
