@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -115,6 +116,25 @@ static void test_own_name_and_cpu(void)
     g_assert_false(host_thread_read("/nowhere", gettid(), &thread));
 }
 
+static void test_by_open_folders(void)
+{
+    int process = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int task = open("/proc/thread-self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    g_autoptr(GArray) by_root = host_threads_list("");
+    g_autoptr(GArray) by_folder = host_threads_list_at(process);
+    HostThread thread, again;
+
+    g_assert_cmpmem(by_folder->data, by_folder->len * sizeof(int),
+                    by_root->data, by_root->len * sizeof(int));
+    g_assert_true(host_thread_read_at(task, &thread));
+    g_assert_true(host_thread_read("", gettid(), &again));
+    g_assert_cmpuint(thread.start, >, 0);
+    g_assert_cmpuint(thread.start, ==, again.start);
+    g_assert_null(host_threads_list_at(task));
+    close(process);
+    close(task);
+}
+
 static void test_folder_with_odd_entries(Root *root, gconstpointer data)
 {
     static const char *const names[] = {
@@ -222,6 +242,8 @@ int main(int argc, char **argv)
     g_test_add_func("/host-threads/own-threads-are-listed",
                     test_own_threads_are_listed);
     g_test_add_func("/host-threads/own-name-and-cpu", test_own_name_and_cpu);
+    g_test_add_func("/host-threads/the-same-by-open-folders",
+                    test_by_open_folders);
     ADD_ROOT_TEST("only-numbers-are-threads", test_folder_with_odd_entries);
     ADD_ROOT_TEST("a-name-cannot-move-a-field", test_stat_of_any_text);
     ADD_ROOT_TEST("open-vhost-devices-are-seen", test_open_vhost_devices);
