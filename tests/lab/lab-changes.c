@@ -10,14 +10,11 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
+#include "lab-crowd.h"
 #include "lab-host.h"
 #include "lab-vm.h"
 
-#include <sched.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define VCPUS 4         /* two groups of two cores */
@@ -142,6 +139,29 @@ static void test_offline_at_start(void)
     vm_wait_all_move(vm, VCPUS);
 }
 
+/* Half of each LLC's CPUs go with SMT; the groups stay where they are. */
+static void test_smt(void)
+{
+    g_autoptr(Vm) vm = NULL;
+
+    if (host.threads < 2) {
+        g_test_skip("this host has one thread per core");
+        return;
+    }
+    vm = start();
+    assert_groups_apart(vm);
+    for (int round = 0; round < 3; round++) {
+        lab_smt_set(&host, false);
+        settle(vm);
+        sched_assert_placed(vm, VCPUS);
+        vm_wait_all_move(vm, VCPUS);
+        lab_smt_set(&host, true);
+        settle(vm);
+        assert_groups_apart(vm);
+        vm_wait_all_move(vm, VCPUS);
+    }
+}
+
 /* --- cpusets --- */
 
 static void test_cpuset_shrinks(void)
@@ -255,43 +275,6 @@ static void test_cpuset_outside_of_mask(void)
 
 /* --- What others run --- */
 
-/* Forked processes that spin, one bound to each CPU of @cpus. */
-static GArray *crowd_start(const char *cpus)
-{
-    GArray *crowd = g_array_new(false, false, sizeof(pid_t));
-
-    for (int cpu = 0; cpu < host.n_cpus; cpu++) {
-        g_autofree char *text = g_strdup_printf("%d", cpu);
-        pid_t pid;
-
-        if (!lab_list_within(text, cpus)) {
-            continue;
-        }
-        pid = fork();
-        g_assert_cmpint(pid, >=, 0);
-        if (pid == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-            thread_set_mask(getpid(), text);
-            for (;;) {
-                /* until killed */
-            }
-        }
-        g_array_append_val(crowd, pid);
-    }
-    return crowd;
-}
-
-static void crowd_end(GArray *crowd)
-{
-    for (guint i = 0; i < crowd->len; i++) {
-        pid_t pid = g_array_index(crowd, pid_t, i);
-
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-    }
-    g_array_unref(crowd);
-}
-
 static bool replanned_into(Vm *vm, void *opaque)
 {
     g_autofree char *mask = NULL;
@@ -315,14 +298,14 @@ static void test_crowded(void)
                                        host.llcs[i]);
             }
         }
-        crowd = crowd_start(cpus->str);
+        crowd = lab_crowd_start(&host, cpus->str);
         vm = lab_vm_start("2,sockets=1,cores=2",
                           ",guard-util=50,guard-tasks=50", "");
         vm_wait_up(vm, 2);
         vm_wait(vm, replanned_into, host.llcs[quiet], "the quiet LLC");
         sched_assert_placed(vm, 2);
         vm_wait_all_move(vm, 2);
-        crowd_end(crowd);
+        lab_crowd_end(crowd);
         g_string_free(cpus, true);
     }
 }
@@ -339,6 +322,7 @@ int main(int argc, char **argv)
                     test_most_of_llc_offline);
     g_test_add_func("/changes/cpus-that-come-online-later-are-used",
                     test_offline_at_start);
+    g_test_add_func("/changes/smt-is-switched-off-and-on", test_smt);
     g_test_add_func("/changes/cpuset-shrinks-and-grows", test_cpuset_shrinks);
     g_test_add_func("/changes/cpuset-that-was-small-at-start-grows",
                     test_cpuset_grows);
