@@ -13,8 +13,6 @@
 #include "lab-host.h"
 #include "lab-vm.h"
 
-#include "hw/sched/core-cookie.h"
-
 #include <errno.h>
 #include <grp.h>
 #include <linux/prctl.h>
@@ -37,22 +35,6 @@ static bool skip_without_cookies(void)
         return true;
     }
     return false;
-}
-
-static int vcpu_tid(Vm *vm, int index)
-{
-    g_autoptr(GArray) tids = vm_vcpu_threads(vm);
-
-    g_assert_cmpint(index, <, (int)tids->len);
-    return g_array_index(tids, int, index);
-}
-
-static guint64 vcpu_cookie(Vm *vm, int index)
-{
-    CoreCookie got = core_cookie_get(core_cookie_prctl, vcpu_tid(vm, index));
-
-    g_assert_cmpint(got.err, ==, 0);
-    return got.hash;
 }
 
 static void wait_ours(Vm *vm, int n)
@@ -113,18 +95,18 @@ static void test_same_user(void)
     vm = start_as_tenant();
     peers = sched_trust_text(vm, "peer-isolation");
     g_assert_cmpstr(peers, ==, "uid");
-    cookie = vcpu_cookie(vm, 1);
+    cookie = lab_vcpu_cookie(vm, 1);
     vm_forget_events(vm);
     g_assert_cmpint(neighbor(TENANT, PR_SCHED_CORE_SHARE_TO,
-                             vcpu_tid(vm, 1)), ==, 0);
+                             lab_vcpu_tid(vm, 1)), ==, 0);
     sched_wait_looks(vm, 2);
     event = vm_wait_event(vm, "LLCSCHED_TRUST");
     wait_ours(vm, 2);
-    g_assert_cmphex(vcpu_cookie(vm, 1), ==, cookie);
+    g_assert_cmphex(lab_vcpu_cookie(vm, 1), ==, cookie);
     g_assert_cmpint(sched_trust_int(vm, "changes"), ==, 1);
     /* a copy changes nothing here, and so cannot be seen */
     g_assert_cmpint(neighbor(TENANT, PR_SCHED_CORE_SHARE_FROM,
-                             vcpu_tid(vm, 1)), ==, 0);
+                             lab_vcpu_tid(vm, 1)), ==, 0);
     sched_wait_looks(vm, 2);
     g_assert_cmpint(sched_trust_int(vm, "changes"), ==, 1);
     vm_wait_all_move(vm, 2);
@@ -140,16 +122,16 @@ static void test_other_user(void)
         return;
     }
     vm = start_as_tenant();
-    cookie = vcpu_cookie(vm, 0);
+    cookie = lab_vcpu_cookie(vm, 0);
     for (int i = 0; i < 2; i++) {
         g_assert_cmpint(neighbor(OTHER_TENANT, PR_SCHED_CORE_SHARE_TO,
-                                 vcpu_tid(vm, i)), ==, EPERM);
+                                 lab_vcpu_tid(vm, i)), ==, EPERM);
         g_assert_cmpint(neighbor(OTHER_TENANT, PR_SCHED_CORE_SHARE_FROM,
-                                 vcpu_tid(vm, i)), ==, EPERM);
+                                 lab_vcpu_tid(vm, i)), ==, EPERM);
     }
     sched_wait_looks(vm, 2);
-    g_assert_cmphex(vcpu_cookie(vm, 0), ==, cookie);
-    g_assert_cmphex(vcpu_cookie(vm, 1), ==, cookie);
+    g_assert_cmphex(lab_vcpu_cookie(vm, 0), ==, cookie);
+    g_assert_cmphex(lab_vcpu_cookie(vm, 1), ==, cookie);
     g_assert_cmpint(sched_trust_int(vm, "changes"), ==, 0);
 }
 
@@ -193,7 +175,7 @@ static void test_two_vms(void)
     lab_write("/proc/sys/kernel/sched_schedstats", "1");
     one = start_on(core);
     other = start_on(core);
-    g_assert_cmphex(vcpu_cookie(one, 0), !=, vcpu_cookie(other, 0));
+    g_assert_cmphex(lab_vcpu_cookie(one, 0), !=, lab_vcpu_cookie(other, 0));
     vm_wait(one, was_forced_idle, other, "each to keep the other off");
     vm_wait_all_move(one, 1);
     vm_wait_all_move(other, 1);
@@ -218,7 +200,7 @@ static int n_vcpus(const Churn *churn)
 
 static void meddle(Churn *churn)
 {
-    int tid = vcpu_tid(churn->vm, g_rand_int_range(churn->rand, 0,
+    int tid = lab_vcpu_tid(churn->vm, g_rand_int_range(churn->rand, 0,
                                                    n_vcpus(churn)));
 
     if (!churn->smt) {
@@ -322,10 +304,10 @@ static void check(Churn *churn)
     sched_assert_trust(churn->vm, "kernel", "host");
     for (int i = 0; i < n; i++) {
         /* the plugged one comes last in the list of threads, too */
-        g_assert_cmphex(vcpu_cookie(churn->vm, i), !=, 0);
+        g_assert_cmphex(lab_vcpu_cookie(churn->vm, i), !=, 0);
         for (int j = 0; j < i; j++) {
-            g_assert_true((vcpu_cookie(churn->vm, i) ==
-                           vcpu_cookie(churn->vm, j)) ==
+            g_assert_true((lab_vcpu_cookie(churn->vm, i) ==
+                           lab_vcpu_cookie(churn->vm, j)) ==
                           same_cookie(churn, i, j));
         }
     }

@@ -46,60 +46,16 @@ static void run(gconstpointer data)
 
 /* --- What the kernel says --- */
 
-static guint64 kernel_cookie(int tid)
-{
-    CoreCookie got = core_cookie_get(core_cookie_prctl, tid);
-
-    g_assert_cmpint(got.err, ==, 0);
-    return got.hash;
-}
-
-static int vcpu_tid(Vm *vm, int index)
-{
-    g_autoptr(GArray) tids = vm_vcpu_threads(vm);
-
-    g_assert_cmpint(index, <, (int)tids->len);
-    return g_array_index(tids, int, index);
-}
-
-static guint64 vcpu_cookie(Vm *vm, int index)
-{
-    return kernel_cookie(vcpu_tid(vm, index));
-}
-
-/* The threads of @vm that are no vCPUs. */
-static GArray *other_tids(Vm *vm)
-{
-    GArray *others = g_array_new(false, false, sizeof(int));
-    g_autoptr(GArray) vcpus = vm_vcpu_threads(vm);
-    g_autofree char *path = g_strdup_printf("/proc/%d/task", vm_pid(vm));
-    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
-    const char *name;
-
-    while ((name = g_dir_read_name(dir))) {
-        int tid = atoi(name);
-        bool is_vcpu = false;
-
-        for (guint i = 0; i < vcpus->len; i++) {
-            is_vcpu |= g_array_index(vcpus, int, i) == tid;
-        }
-        if (!is_vcpu) {
-            g_array_append_val(others, tid);
-        }
-    }
-    return others;
-}
-
 /* The one that has the cookie of the first vCPU. */
 static int holder_tid(Vm *vm)
 {
-    g_autoptr(GArray) others = other_tids(vm);
-    guint64 cookie = vcpu_cookie(vm, 0);
+    g_autoptr(GArray) others = sched_other_threads(vm);
+    guint64 cookie = lab_vcpu_cookie(vm, 0);
 
     for (guint i = 0; i < others->len; i++) {
         int tid = g_array_index(others, int, i);
 
-        if (kernel_cookie(tid) == cookie) {
+        if (lab_cookie_of(tid) == cookie) {
             return tid;
         }
     }
@@ -108,41 +64,13 @@ static int holder_tid(Vm *vm)
 
 /* --- What QEMU says --- */
 
-static char *trust_text(Vm *vm, const char *member)
-{
-    g_autoptr(JsonNode) info = sched_query(vm);
-    JsonObject *trust = json_object_get_object_member(
-        json_node_get_object(info), "trust");
-
-    return g_strdup(json_object_get_string_member_with_default(
-                        trust, member, "(absent)"));
-}
-
-static gint64 trust_int(Vm *vm, const char *member)
-{
-    g_autoptr(JsonNode) info = sched_query(vm);
-
-    return json_object_get_int_member(
-        json_object_get_object_member(json_node_get_object(info), "trust"),
-        member);
-}
-
-static void assert_trust(Vm *vm, const char *mode, const char *isolation)
-{
-    g_autofree char *has_mode = trust_text(vm, "mode");
-    g_autofree char *has_isolation = trust_text(vm, "isolation");
-
-    g_assert_cmpstr(has_mode, ==, mode);
-    g_assert_cmpstr(has_isolation, ==, isolation);
-}
-
 /* The kernel has the cookie that QEMU says, and it is ours. */
 static void assert_ours(Vm *vm, int index)
 {
     g_autofree char *state = sched_vcpu_text(vm, index, "cookie-state");
     g_autofree char *hash = sched_vcpu_text(vm, index, "cookie-hash");
     g_autofree char *real = g_strdup_printf("0x%" G_GINT64_MODIFIER "x",
-                                            vcpu_cookie(vm, index));
+                                            lab_vcpu_cookie(vm, index));
 
     g_assert_cmpstr(state, ==, "ours");
     g_assert_cmpstr(hash, ==, real);
@@ -154,8 +82,8 @@ static void assert_all_ours(Vm *vm, int n)
     for (int i = 0; i < n; i++) {
         assert_ours(vm, i);
     }
-    assert_trust(vm, "kernel", "host");
-    g_assert_cmphex(kernel_cookie(vm_pid(vm)), ==, 0); /* the main thread */
+    sched_assert_trust(vm, "kernel", "host");
+    g_assert_cmphex(lab_cookie_of(vm_pid(vm)), ==, 0); /* the main thread */
 }
 
 static void wait_state(Vm *vm, int index, const char *state)
@@ -192,14 +120,14 @@ static void test_before_they_run(void)
 
     for (int i = 0; i < 4; i++) {
         wait_state(vm, i, "ours");
-        g_assert_cmphex(vcpu_cookie(vm, i), ==, vcpu_cookie(vm, 0));
+        g_assert_cmphex(lab_vcpu_cookie(vm, i), ==, lab_vcpu_cookie(vm, 0));
     }
     assert_all_ours(vm, 4);
     vm_do(vm, "cont", NULL);
     vm_wait_up(vm, 4);
     sched_wait_looks(vm, 2);
     assert_all_ours(vm, 4);
-    g_assert_cmpint(trust_int(vm, "changes"), ==, 0);
+    g_assert_cmpint(sched_trust_int(vm, "changes"), ==, 0);
 }
 
 /* The same word in two VMs is not the same cookie. */
@@ -210,9 +138,9 @@ static void test_two_vms(void)
 
     assert_all_ours(one, 2);
     assert_all_ours(other, 2);
-    g_assert_cmphex(vcpu_cookie(one, 0), ==, vcpu_cookie(one, 1));
-    g_assert_cmphex(vcpu_cookie(other, 0), ==, vcpu_cookie(other, 1));
-    g_assert_cmphex(vcpu_cookie(one, 0), !=, vcpu_cookie(other, 0));
+    g_assert_cmphex(lab_vcpu_cookie(one, 0), ==, lab_vcpu_cookie(one, 1));
+    g_assert_cmphex(lab_vcpu_cookie(other, 0), ==, lab_vcpu_cookie(other, 1));
+    g_assert_cmphex(lab_vcpu_cookie(one, 0), !=, lab_vcpu_cookie(other, 0));
 }
 
 static void test_groups(void)
@@ -224,19 +152,19 @@ static void test_groups(void)
 
     vm_wait_up(vm, 4);
     assert_all_ours(vm, 4);
-    g_assert_cmphex(vcpu_cookie(vm, 0), ==, vcpu_cookie(vm, 1));
-    g_assert_cmphex(vcpu_cookie(vm, 0), !=, vcpu_cookie(vm, 2));
-    g_assert_cmphex(vcpu_cookie(vm, 0), !=, vcpu_cookie(vm, 3));
-    g_assert_cmphex(vcpu_cookie(vm, 2), !=, vcpu_cookie(vm, 3));
-    g_assert_cmpint(trust_int(vm, "cookies"), ==, 3);
+    g_assert_cmphex(lab_vcpu_cookie(vm, 0), ==, lab_vcpu_cookie(vm, 1));
+    g_assert_cmphex(lab_vcpu_cookie(vm, 0), !=, lab_vcpu_cookie(vm, 2));
+    g_assert_cmphex(lab_vcpu_cookie(vm, 0), !=, lab_vcpu_cookie(vm, 3));
+    g_assert_cmphex(lab_vcpu_cookie(vm, 2), !=, lab_vcpu_cookie(vm, 3));
+    g_assert_cmpint(sched_trust_int(vm, "cookies"), ==, 3);
 
     vm_do(vm, "object-del", "{'id': 'b'}");
     wait_state(vm, 2, "ours");
-    g_assert_cmphex(vcpu_cookie(vm, 2), ==, vcpu_cookie(vm, 3));
+    g_assert_cmphex(lab_vcpu_cookie(vm, 2), ==, lab_vcpu_cookie(vm, 3));
     vm_do(vm, "object-del", "{'id': 'a'}");
     vm_do(vm, "object-del", "{'id': 'sched0'}");
     for (int i = 0; i < 4; i++) {
-        g_assert_cmphex(vcpu_cookie(vm, i), ==, 0);
+        g_assert_cmphex(lab_vcpu_cookie(vm, i), ==, 0);
     }
     vm_wait_all_move(vm, 4);
 }
@@ -273,19 +201,19 @@ static void test_first_goes(void)
     vm_wait_up(vm, 1);
     plug(vm, 1);
     vm_wait_up(vm, 2);
-    cookie = vcpu_cookie(vm, 1);
+    cookie = lab_vcpu_cookie(vm, 1);
     plug(vm, 2);
     vm_wait_up(vm, 3);
-    g_assert_cmphex(vcpu_cookie(vm, 2), ==, cookie);
+    g_assert_cmphex(lab_vcpu_cookie(vm, 2), ==, cookie);
     unplug(vm, 1);
     vm_wait_up(vm, 2);
     plug(vm, 3);
     vm_wait_up(vm, 3);
     /* query-cpus-fast has no hole: these are vCPUs 2 and 3 */
-    g_assert_cmphex(vcpu_cookie(vm, 1), ==, cookie);
-    g_assert_cmphex(vcpu_cookie(vm, 2), ==, cookie);
-    g_assert_cmphex(vcpu_cookie(vm, 0), ==, 0);
-    assert_trust(vm, "kernel", "host");
+    g_assert_cmphex(lab_vcpu_cookie(vm, 1), ==, cookie);
+    g_assert_cmphex(lab_vcpu_cookie(vm, 2), ==, cookie);
+    g_assert_cmphex(lab_vcpu_cookie(vm, 0), ==, 0);
+    sched_assert_trust(vm, "kernel", "host");
 }
 
 /* --- Meddling --- */
@@ -294,7 +222,7 @@ static void assert_mended(Vm *vm, guint64 cookie)
 {
     wait_state(vm, 1, "ours");
     assert_all_ours(vm, 2);
-    g_assert_cmphex(vcpu_cookie(vm, 1), ==, cookie);
+    g_assert_cmphex(lab_vcpu_cookie(vm, 1), ==, cookie);
     vm_wait_all_move(vm, 2);
 }
 
@@ -306,18 +234,18 @@ static void test_vcpu_changed(void)
     guint64 cookie;
 
     vm_send(vm, 's');
-    cookie = vcpu_cookie(vm, 1);
+    cookie = lab_vcpu_cookie(vm, 1);
     vm_forget_events(vm);
-    clear(vcpu_tid(vm, 1));
+    clear(lab_vcpu_tid(vm, 1));
     sched_wait_looks(vm, 2);
     event = vm_wait_event(vm, "LLCSCHED_TRUST");
     assert_mended(vm, cookie);
-    g_assert_cmpint(trust_int(vm, "changes"), ==, 1);
+    g_assert_cmpint(sched_trust_int(vm, "changes"), ==, 1);
 
-    give(vcpu_tid(vm, 1));
+    give(lab_vcpu_tid(vm, 1));
     sched_wait_looks(vm, 2);
     assert_mended(vm, cookie);
-    g_assert_cmpint(trust_int(vm, "changes"), ==, 2);
+    g_assert_cmpint(sched_trust_int(vm, "changes"), ==, 2);
 }
 
 /* What the holder was given is not passed on. */
@@ -335,14 +263,14 @@ static void test_holder_changed(void)
         } else {
             give(holder);
         }
-        given = kernel_cookie(holder);
+        given = lab_cookie_of(holder);
         sched_wait_looks(vm, 2);
         wait_state(vm, 0, "ours");
         wait_state(vm, 1, "ours");
         assert_all_ours(vm, 2);
-        g_assert_cmphex(vcpu_cookie(vm, 0), ==, vcpu_cookie(vm, 1));
-        g_assert_cmphex(vcpu_cookie(vm, 0), ==, kernel_cookie(holder));
-        g_assert_cmphex(vcpu_cookie(vm, 0), !=, given);
+        g_assert_cmphex(lab_vcpu_cookie(vm, 0), ==, lab_vcpu_cookie(vm, 1));
+        g_assert_cmphex(lab_vcpu_cookie(vm, 0), ==, lab_cookie_of(holder));
+        g_assert_cmphex(lab_vcpu_cookie(vm, 0), !=, given);
         vm_wait_all_move(vm, 2);
     }
 }
@@ -359,8 +287,8 @@ static void test_changed_all_the_time(void)
     rand = g_rand_new_with_seed(seed);
     vm = start_blue();
     vm_send(vm, 's');
-    tids[0] = vcpu_tid(vm, 0);
-    tids[1] = vcpu_tid(vm, 1);
+    tids[0] = lab_vcpu_tid(vm, 0);
+    tids[1] = lab_vcpu_tid(vm, 1);
     tids[2] = holder_tid(vm);
     for (int round = 0; round < 40; round++) {
         int tid = tids[g_rand_int_range(rand, 0, 3)];
@@ -379,8 +307,8 @@ static void test_changed_all_the_time(void)
     wait_state(vm, 0, "ours");
     wait_state(vm, 1, "ours");
     assert_all_ours(vm, 2);
-    g_assert_cmphex(vcpu_cookie(vm, 0), ==, vcpu_cookie(vm, 1));
-    g_assert_cmpint(trust_int(vm, "gated"), ==, 0);
+    g_assert_cmphex(lab_vcpu_cookie(vm, 0), ==, lab_vcpu_cookie(vm, 1));
+    g_assert_cmpint(sched_trust_int(vm, "gated"), ==, 0);
     vm_wait_all_move(vm, 2);
 }
 
@@ -390,8 +318,8 @@ static void test_copied(void)
     g_autofree char *peers = NULL;
     g_autoptr(Vm) vm = start_blue();
 
-    lab_cookie_copy(vcpu_tid(vm, 1));
-    peers = trust_text(vm, "peer-isolation");
+    lab_cookie_copy(lab_vcpu_tid(vm, 1));
+    peers = sched_trust_text(vm, "peer-isolation");
     g_assert_cmpstr(peers, ==, "none");
     assert_all_ours(vm, 2);
 }
@@ -405,8 +333,8 @@ static void test_foreign_before_start(void)
     wait_state(vm, 0, "ours");
     wait_state(vm, 1, "ours");
     for (int i = 0; i < 2; i++) {
-        give(vcpu_tid(vm, i));
-        cookies[i] = vcpu_cookie(vm, i);
+        give(lab_vcpu_tid(vm, i));
+        cookies[i] = lab_vcpu_cookie(vm, i);
     }
     vm_do(vm, "cont", NULL);
     vm_wait_up(vm, 2);
@@ -415,9 +343,9 @@ static void test_foreign_before_start(void)
         g_autofree char *state = sched_vcpu_text(vm, i, "cookie-state");
 
         g_assert_cmpstr(state, ==, "foreign");
-        g_assert_cmphex(vcpu_cookie(vm, i), ==, cookies[i]);
+        g_assert_cmphex(lab_vcpu_cookie(vm, i), ==, cookies[i]);
     }
-    g_assert_cmpint(trust_int(vm, "changes"), ==, 0);
+    g_assert_cmpint(sched_trust_int(vm, "changes"), ==, 0);
 }
 
 /* --- SMT --- */
@@ -428,14 +356,14 @@ static void test_smt_off_and_on(void)
     g_autoptr(Vm) late = NULL;
     guint64 cookie;
 
-    cookie = vcpu_cookie(vm, 0);
+    cookie = lab_vcpu_cookie(vm, 0);
     lab_smt_set(&host, false);
     wait_state(vm, 0, "not-needed");
     wait_state(vm, 1, "not-needed");
-    assert_trust(vm, "not-needed", "host");
+    sched_assert_trust(vm, "not-needed", "host");
     /* one that starts now has no cookie yet, and gets it when it counts */
     late = start_blue();
-    assert_trust(late, "not-needed", "host");
+    sched_assert_trust(late, "not-needed", "host");
     lab_smt_set(&host, true);
     for (int i = 0; i < 2; i++) {
         wait_state(vm, i, "ours");
@@ -443,10 +371,10 @@ static void test_smt_off_and_on(void)
     }
     assert_all_ours(vm, 2);
     assert_all_ours(late, 2);
-    g_assert_cmphex(vcpu_cookie(vm, 0), ==, cookie);
-    g_assert_cmphex(vcpu_cookie(late, 0), !=, cookie);
-    g_assert_cmpint(trust_int(vm, "changes"), ==, 0);
-    g_assert_cmpint(trust_int(late, "changes"), ==, 0);
+    g_assert_cmphex(lab_vcpu_cookie(vm, 0), ==, cookie);
+    g_assert_cmphex(lab_vcpu_cookie(late, 0), !=, cookie);
+    g_assert_cmpint(sched_trust_int(vm, "changes"), ==, 0);
+    g_assert_cmpint(sched_trust_int(late, "changes"), ==, 0);
     vm_wait_all_move(vm, 2);
     vm_wait_all_move(late, 2);
 }
@@ -455,7 +383,7 @@ static void test_no_siblings(void)
 {
     g_autoptr(Vm) vm = start_blue();
 
-    assert_trust(vm, "not-needed", "host");
+    sched_assert_trust(vm, "not-needed", "host");
 }
 
 /* --- A kernel without it --- */
@@ -483,10 +411,10 @@ static void test_best_effort(void)
     g_autoptr(Vm) vm = lab_vm_start(TWO_VCPUS, BLUE ",trust=best-effort", "");
 
     vm_wait_up(vm, 2);
-    assert_trust(vm, "none", "none");
-    g_assert_cmpint(trust_int(vm, "errno"), ==, EINVAL);
-    g_assert_cmpint(trust_int(vm, "gated"), ==, 0);
-    error = trust_text(vm, "error");
+    sched_assert_trust(vm, "none", "none");
+    g_assert_cmpint(sched_trust_int(vm, "errno"), ==, EINVAL);
+    g_assert_cmpint(sched_trust_int(vm, "gated"), ==, 0);
+    error = sched_trust_text(vm, "error");
     g_assert_nonnull(strstr(error, "CONFIG_SCHED_CORE"));
     vm_wait_all_move(vm, 2);
 }
@@ -507,7 +435,7 @@ static guint64 run_ns(int tid)
 /* Whatever is not a vCPU leaves the last LLC to them. */
 static void keep_others_off(Vm *vm)
 {
-    g_autoptr(GArray) others = other_tids(vm);
+    g_autoptr(GArray) others = sched_other_threads(vm);
 
     for (guint i = 0; i < others->len; i++) {
         thread_set_mask(g_array_index(others, int, i), host.llcs[0]);
@@ -536,12 +464,12 @@ static double cpus_used(const char *cpus, const char *cookies,
     sched_wait_looks(vm, 2);
     us = g_get_monotonic_time();
     for (int i = 0; i < 2; i++) {
-        ns[i] = run_ns(vcpu_tid(vm, i));
+        ns[i] = run_ns(lab_vcpu_tid(vm, i));
     }
     sched_wait_looks(vm, 30);
     us = g_get_monotonic_time() - us;
     for (int i = 0; i < 2; i++) {
-        share[i] = (run_ns(vcpu_tid(vm, i)) - ns[i]) / 1e3 / us;
+        share[i] = (run_ns(lab_vcpu_tid(vm, i)) - ns[i]) / 1e3 / us;
     }
     thread_set_mask(getpid(), host.online);
     *ret_forced_ns = sched_vcpu_int(vm, 0, "forced-idle-ns") +
@@ -580,21 +508,10 @@ static void test_shares_of_a_core(void)
 
 /* --- Migration --- */
 
-static bool migrated(Vm *vm, void *opaque)
-{
-    g_autoptr(JsonNode) reply = vm_qmp(vm, "query-migrate", NULL);
-
-    return strcmp(json_object_get_string_member_with_default(
-                      json_node_get_object(reply), "status", "none"),
-                  "completed") == 0;
-}
-
 static void test_migration(void)
 {
     g_autoptr(Vm) here = NULL;
     g_autoptr(Vm) there = NULL;
-    g_autoptr(JsonNode) resumed = NULL;
-    g_autofree char *uri = NULL;
 
     here = lab_vm_start(TWO_VCPUS, BLUE, "");
     there = lab_vm_start(TWO_VCPUS, BLUE, "-incoming defer");
@@ -605,15 +522,11 @@ static void test_migration(void)
         wait_state(there, i, "ours");
     }
     assert_all_ours(there, 2);
-    uri = g_strdup_printf("unix:%s/migration", vm_dir(there));
-    vm_do(there, "migrate-incoming", "{'uri': '%s'}", uri);
-    vm_do(here, "migrate", "{'uri': '%s'}", uri);
-    vm_wait(here, migrated, NULL, "the migration");
-    resumed = vm_wait_event(there, "RESUME");
+    vm_migrate(here, there);
     vm_wait_all_move(there, 2);
     sched_wait_looks(there, 2);
     assert_all_ours(there, 2);
-    g_assert_cmpint(trust_int(there, "changes"), ==, 0);
+    g_assert_cmpint(sched_trust_int(there, "changes"), ==, 0);
 }
 
 static const TrustTest tests[] = {

@@ -8,6 +8,8 @@
 
 #include "lab-vm.h"
 
+#include "hw/sched/core-cookie.h"
+
 void lab_vm_test_init(int *argc, char ***argv)
 {
     vm_test_init(argc, argv);
@@ -23,4 +25,25 @@ Vm *lab_vm_start(const char *smp, const char *object, const char *args)
         "guard-tasks=100%s %s", object, args);
 
     return vm_start(&(VmConfig) { .smp = smp, .mode = "halt", .args = all });
+}
+
+int lab_vcpu_tid(Vm *vm, int index)
+{
+    g_autoptr(GArray) tids = vm_vcpu_threads(vm);
+
+    g_assert_cmpint(index, <, (int)tids->len);
+    return g_array_index(tids, int, index);
+}
+
+guint64 lab_cookie_of(int tid)
+{
+    CoreCookie got = core_cookie_get(core_cookie_prctl, tid);
+
+    g_assert_cmpint(got.err, ==, 0);
+    return got.hash;
+}
+
+guint64 lab_vcpu_cookie(Vm *vm, int index)
+{
+    return lab_cookie_of(lab_vcpu_tid(vm, index));
 }

@@ -22,4 +22,11 @@ void lab_vm_test_init(int *argc, char ***argv);
  */
 Vm *lab_vm_start(const char *smp, const char *object, const char *args);
 
+/* The thread of a vCPU, by its place among those that are there. */
+int lab_vcpu_tid(Vm *vm, int index);
+
+/* What the kernel shows for the cookie of a thread, or of a vCPU's. */
+guint64 lab_cookie_of(int tid);
+guint64 lab_vcpu_cookie(Vm *vm, int index);
+
 #endif
