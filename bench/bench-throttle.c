@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 
+#include "rows.h"
 #include "throttle.h"
 
 static const struct {
@@ -53,10 +54,10 @@ static void open_tree(Throttle *throttle, const char *note)
     }
 }
 
-static void measure_rows(Throttle *throttle, char **names)
+static void measure_rows(Throttle *throttle, const BenchRows *chosen)
 {
     for (guint i = 0; i < G_N_ELEMENTS(rows); i++) {
-        if (bench_is_chosen(names, rows[i].name)) {
+        if (bench_rows_wants(chosen, rows[i].name)) {
             bench_say("%s: %s", rows[i].name, rows[i].what);
             rows[i].measure(throttle, rows[i].name);
         }
@@ -65,45 +66,26 @@ static void measure_rows(Throttle *throttle, char **names)
 
 int main(int argc, char **argv)
 {
-    g_autofree char *path = NULL;
     g_autofree char *note = NULL;
-    Throttle throttle = { .rounds = THROTTLE_ROUNDS_DEFAULT };
-    g_auto(GStrv) names = NULL;
-    const GOptionEntry more[] = {
-        { "samples", 0, 0, G_OPTION_ARG_FILENAME, &path,
-          "Add every value to FILE", "FILE" },
-        { "cgroup-note", 0, 0, G_OPTION_ARG_FILENAME, &note,
-          "Write to FILE which cgroup is made", "FILE" },
-        { "rounds", 0, 0, G_OPTION_ARG_INT, &throttle.rounds,
-          "Measure each side N times", "N" },
-        { NULL }
+    BenchRows common = { .rounds = THROTTLE_ROUNDS_DEFAULT };
+    Throttle throttle = { 0 };
+    const GOptionEntry own = {
+        "cgroup-note", 0, 0, G_OPTION_ARG_FILENAME, &note,
+        "Write to FILE which cgroup is made", "FILE"
     };
-    FILE *csv;
 
-    bench_init_more(&throttle.bench, &argc, &argv, more);
-    names = g_strdupv(argv + 1);
-    bench_check_names(names, row_name, G_N_ELEMENTS(rows));
-    if (throttle.rounds < 1 || throttle.rounds > 1000) {
-        bench_fail("--rounds takes 1 to 1000, not %d", throttle.rounds);
-    }
-    csv = bench_open_samples(path);
-    argc = 1;
-    argv[1] = NULL;
-    vm_test_init(&argc, &argv);
-    bench_come_first();
-    throttle.samples = samples_new(csv);
-    throttle.window_ms = MAX(1000, throttle.bench.seconds * 1000 /
-                             throttle.rounds);
+    bench_rows_begin(&common, argc, argv, &own, row_name,
+                     G_N_ELEMENTS(rows));
+    throttle.bench = common.bench;
+    throttle.samples = common.samples;
+    throttle.rounds = common.rounds;
+    throttle.window_ms = common.window_ms;
     open_tree(&throttle, note);
-    measure_rows(&throttle, names);
+    measure_rows(&throttle, &common);
     if (throttle.skipped) {
         bench_say("%d things were skipped, see above", throttle.skipped);
     }
     cgroup_tree_free(throttle.tree);
-    samples_free(throttle.samples);
-    if (fclose(csv)) {
-        bench_fail("the values could not be written");
-    }
-    bench_clear(&throttle.bench);
+    bench_rows_end(&common);
     return 0;
 }

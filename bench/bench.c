@@ -10,8 +10,8 @@
 #include "stats.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -165,41 +165,6 @@ void bench_row(const Bench *bench, const char *name, const char *unit,
     fprintf(bench->csv, ",%s\n", !bound ? "" :
             is_met(&limits, median, &interval) ? "yes" : "no");
     fflush(bench->csv);
-}
-
-bool bench_is_chosen(char *const *chosen, const char *name)
-{
-    return !*chosen || g_strv_contains((const char *const *)chosen, name);
-}
-
-void bench_check_names(char *const *chosen, BenchRowName *name, guint n)
-{
-    g_autoptr(GString) known = g_string_new("");
-
-    for (guint i = 0; i < n; i++) {
-        g_string_append_printf(known, " %s", name(i));
-    }
-    for (; *chosen; chosen++) {
-        guint i = 0;
-
-        while (i < n && strcmp(name(i), *chosen)) {
-            i++;
-        }
-        if (i == n) {
-            bench_fail("there is no row '%s': choose from%s", *chosen,
-                       known->str);
-        }
-    }
-}
-
-FILE *bench_open_samples(const char *path)
-{
-    FILE *csv = fopen(path ? path : "/dev/null", "a");
-
-    if (!csv) {
-        bench_fail("the file of --samples cannot be written");
-    }
-    return csv;
 }
 
 int64_t bench_now_ns(void)

@@ -10,7 +10,6 @@
 #define BENCH_BENCH_H
 
 #include <glib.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -63,18 +62,6 @@ typedef struct BenchBound {
  */
 void bench_row(const Bench *bench, const char *name, const char *unit,
                const GArray *values, const BenchBound *bound);
-
-/*
- * Which of its @n rows a program is to measure: those that @chosen (NULL at its
- * end) has, or all if it is empty.  bench_check_names() ends the program if one
- * of @chosen is no row; @name tells what the row of each number is called.
- */
-typedef const char *BenchRowName(guint i);
-void bench_check_names(char *const *chosen, BenchRowName *name, guint n);
-bool bench_is_chosen(char *const *chosen, const char *name);
-
-/* Open the file @path (NULL: none) to which every value is added. */
-FILE *bench_open_samples(const char *path);
 
 /* Monotonic time. */
 int64_t bench_now_ns(void);

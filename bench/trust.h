@@ -9,18 +9,9 @@
 #ifndef BENCH_TRUST_H
 #define BENCH_TRUST_H
 
-#include "bench.h"
-#include "samples.h"
+#include "rows.h"
 
-#include <stdbool.h>
-
-typedef struct TrustBench {
-    Bench bench;            /* the summary */
-    Samples *samples;       /* everything */
-    int rounds;
-    int window_ms;          /* of one side in one round */
-    bool lab;               /* its samples were loaded */
-} TrustBench;
+typedef BenchRows TrustBench;
 
 /* Two cookies that take turns on this machine. */
 void trust_turns(TrustBench *trust);
