@@ -70,7 +70,7 @@ static void derive(const TrustBench *trust, const char *row, const char *side,
         double yield = tenths / 10.0;
         g_autofree char *metric = g_strdup_printf("work at %.1f", yield);
 
-        samples_add(trust->samples, row, side, round, metric, "of smt-off",
+        samples_add(trust->samples, row, side, round, metric, "",
                     work(parts, yield) / work(off, yield));
     }
     if (parts->shared >= SHARED_LEAST) {
@@ -115,7 +115,7 @@ static void report(const TrustBench *trust, const char *row,
                    const BenchBound *forced, const BenchBound *even)
 {
     derive_row(trust, row);
-    summarize(trust, row, "work at " YIELD_SHOWN, "of smt-off", NULL);
+    summarize(trust, row, "work at " YIELD_SHOWN, "", NULL);
     summarize(trust, row, "break-even", "", even);
     summarize(trust, row, TRUST_FORCED_IDLE, "%", forced);
     summarize(trust, row, TRUST_OVERLAP, "%", NULL);
