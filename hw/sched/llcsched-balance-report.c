@@ -42,6 +42,8 @@ LlcschedBalanceInfo *llcsched_balance_info(const Llcsched *s)
     const BalanceStats *stats = balance_stats(s->balance);
     int64_t now_ns = llcsched_now_ns();
 
+    info->has_kernel_cache_aware = s->cache_aware != HOST_CACHE_AWARE_UNKNOWN;
+    info->kernel_cache_aware = s->cache_aware == HOST_CACHE_AWARE_YES;
     info->looks = stats->looks;
     info->plans = stats->plans;
     info->reason = (LlcschedKeepReason)stats->reason;

@@ -21,6 +21,7 @@
 #include "hw/sched/balance.h"
 #include "hw/sched/bandwidth.h"
 #include "hw/sched/guest-topology.h"
+#include "hw/sched/host-kernel.h"
 #include "llcsched-alarm.h"
 #include "llcsched-host.h"
 #include "llcsched-mask.h"
@@ -106,6 +107,7 @@ struct Llcsched {
     LoadHistory *history;       /* NULL until the machine is ready */
     Balance *balance;
     char *last_move;            /* why; NULL: none */
+    HostCacheAware cache_aware; /* the kernel does it as well */
     bool settling;              /* placed before the load was known */
     int64_t soon_ns;            /* the next look comes in this time; 0: no */
     LlcschedPlanned *planned;   /* NULL until the VM first ran */

@@ -118,6 +118,7 @@ typedef struct LlcschedReading {
     LlcschedView *view;
     HostLoadSample *sample;
     char *load_note;
+    HostCacheAware cache_aware; /* but for a look by the timer */
 } LlcschedReading;
 
 static void llcsched_reading_clear(LlcschedReading *reading)
@@ -129,9 +130,11 @@ static void llcsched_reading_clear(LlcschedReading *reading)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(LlcschedReading, llcsched_reading_clear)
 
 /* look_lock held. */
-static bool llcsched_read(Llcsched *s, bool anew, LlcschedReading *reading,
-                          Error **errp)
+static bool llcsched_read(Llcsched *s, LlcschedWhy why,
+                          LlcschedReading *reading, Error **errp)
 {
+    bool anew = why == LLCSCHED_WHY_COMMAND;
+
     reading->view = llcsched_view_read(s, &s->config, anew ? NULL : s->view,
                                        false, errp);
     if (!reading->view) {
@@ -142,6 +145,9 @@ static bool llcsched_read(Llcsched *s, bool anew, LlcschedReading *reading,
                                        reading->view->host->n_cpus,
                                        llcsched_now_ns(),
                                        &reading->load_note);
+    if (why != LLCSCHED_WHY_INTERVAL) {
+        reading->cache_aware = host_kernel_cache_aware(s->sysfs_root);
+    }
     return true;
 }
 
@@ -204,6 +210,9 @@ static void llcsched_decide(Llcsched *s, LlcschedWhy why,
     bool changed;
 
     s->looks++;
+    if (why != LLCSCHED_WHY_INTERVAL) {
+        s->cache_aware = reading->cache_aware;
+    }
     changed = llcsched_take_view(s, g_steal_pointer(&reading->view));
     need.plan |= changed;
     llcsched_see_masks(s, forgive, &need);
@@ -300,7 +309,7 @@ bool llcsched_look(Llcsched *s, LlcschedWhy why, Error **errp)
     int n = 0;
 
     QEMU_LOCK_GUARD(&s->look_lock);
-    if (!llcsched_read(s, why == LLCSCHED_WHY_COMMAND, &reading, &err)) {
+    if (!llcsched_read(s, why, &reading, &err)) {
         if (errp) {
             error_propagate(errp, g_steal_pointer(&err));
             return false;
@@ -328,7 +337,7 @@ LlcschedPlanned *llcsched_dry_run(Llcsched *s, Error **errp)
     g_autoptr(HostLoad) load = NULL;
 
     QEMU_LOCK_GUARD(&s->look_lock);
-    if (!llcsched_read(s, true, &reading, errp)) {
+    if (!llcsched_read(s, LLCSCHED_WHY_COMMAND, &reading, errp)) {
         return NULL;
     }
     if (reading.view->error) {

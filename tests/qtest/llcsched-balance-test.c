@@ -540,6 +540,29 @@ static void test_off_counts_what_it_would_do(void)
     qtest_quit(qts);
 }
 
+static void test_kernel_that_gathers_too_is_told(void)
+{
+    static const char enabled[] =
+        "sys/kernel/debug/sched/llc_balancing/enabled";
+    g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
+    QTestState *qts;
+    QDict *info;
+
+    tree_put(tree, enabled, "1\n");
+    qts = start(tree, "-smp 2", "");
+    info = query(qts);
+    g_assert_true(qdict_get_bool(qdict_get_qdict(info, "balance"),
+                                 "kernel-cache-aware"));
+    qobject_unref(info);
+    tree_put(tree, enabled, "0\n");
+    replan(qts);
+    info = query(qts);
+    g_assert_false(qdict_get_bool(qdict_get_qdict(info, "balance"),
+                                  "kernel-cache-aware"));
+    qobject_unref(info);
+    qtest_quit(qts);
+}
+
 /* HMP */
 
 static void test_hmp_tells_of_it(void)
@@ -582,6 +605,7 @@ static const TestCase tests[] = {
     { "guard/lost-time-closes", test_lost_time_closes },
     { "load/of-vcpus-is-told", test_load_of_vcpus_is_told },
     { "off/counts-what-it-would-do", test_off_counts_what_it_would_do },
+    { "kernel/that-gathers-too-is-told", test_kernel_that_gathers_too_is_told },
     { "hmp/tells-of-it", test_hmp_tells_of_it },
 };
 

@@ -306,6 +306,24 @@ static void test_cpus_that_go_offline_are_left(void)
     qtest_quit(qts);
 }
 
+/* Groups stay apart on what is left of their LLCs. */
+static void test_smt_is_switched_off_and_on(void)
+{
+    g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 2);
+    QTestState *qts = start(tree, TWO_GROUPS, "");
+
+    qtest_clock_step(qts, SETTLE);
+    for (int i = 0; i < 3; i++) {
+        tree_put(tree, TREE_CPUS "/online", "0,2,4,6,8,10,12,14\n");
+        qtest_clock_step(qts, 2 * SECOND);
+        assert_placed(qts, "matched", "AABB", 4);
+        tree_put(tree, TREE_CPUS "/online", "0-15\n");
+        qtest_clock_step(qts, 2 * SECOND);
+        assert_placed(qts, "matched", "AABB", 8);
+    }
+    qtest_quit(qts);
+}
+
 static void test_losing_all_named_cpus_is_told_and_heals(void)
 {
     g_autoptr(LlcschedTree) tree = tree_new(1, 2, 4, 1);
@@ -600,6 +618,7 @@ static void test_second_event_in_a_second_is_held_back(void)
 static const TestCase tests[] = {
     { "host/cpus-that-go-offline-are-left",
       test_cpus_that_go_offline_are_left },
+    { "host/smt-is-switched-off-and-on", test_smt_is_switched_off_and_on },
     { "host/losing-all-named-cpus-is-told-and-heals",
       test_losing_all_named_cpus_is_told_and_heals },
     { "host/losing-some-named-cpus-leaves-the-others",
