@@ -219,11 +219,11 @@ static void ours_look(Sim *sim, void *state, int vm)
 const SimPolicy sim_policy_ours = {
     .name = "llcsched", .summary = "libllcsched",
     .state_new = ours_new, .state_free = ours_free,
-    .start = ours_start, .look = ours_look, .is_ours = true,
+    .start = ours_start, .look = ours_look,
 };
 const SimPolicy sim_policy_closed = {
     .name = "closed", .summary = "libllcsched, its guard closed at all times",
     .state_new = ours_new, .state_free = ours_free,
-    .start = ours_start, .look = ours_look, .is_ours = true,
+    .start = ours_start, .look = ours_look,
     .is_closed = true,
 };

@@ -106,7 +106,7 @@ typedef struct SimPolicy {
     void *(*state_new)(Sim *sim);
     void (*state_free)(void *state);
     SimPrefer prefers;
-    bool is_ours, is_closed; /* closed: the guard is, at all times */
+    bool is_closed;          /* the guard is, at all times */
 } SimPolicy;
 
 typedef struct SimEvent {
