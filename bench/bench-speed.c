@@ -69,14 +69,17 @@ static void crowd_advance(Crowd *crowd)
     sched_host_set_load(&crowd->host, crowd->ticks, crowd->ticks);
 }
 
+/* Asked to plan, it does not wait for its cool-down. */
 static bool is_guarded(Vm *vm, void *opaque)
 {
-    g_autofree char *verdict = sched_query_text(vm, "verdict");
+    g_autofree char *verdict = NULL;
 
+    crowd_advance(opaque);
+    vm_do(vm, "llcsched-replan", NULL);
+    verdict = sched_query_text(vm, "verdict");
     return strcmp(verdict, "guarded") == 0;
 }
 
-/* The load is measured from the first look to the next, 150 ms later. */
 static void add_closed(GuestVm *guest, void *opaque)
 {
     Crowd *crowd = opaque;
@@ -84,8 +87,7 @@ static void add_closed(GuestVm *guest, void *opaque)
     vm_do(guest->vm, "object-add",
           "{'qom-type': 'llcsched', 'id': 'sched0', 'x-sysfs-root': '%s'}",
           crowd->host.tree->dir);
-    crowd_advance(crowd);
-    vm_wait(guest->vm, is_guarded, NULL, "the guard to close");
+    vm_wait(guest->vm, is_guarded, crowd, "the guard to close");
     crowd_advance(crowd);
 }
 
