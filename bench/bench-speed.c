@@ -6,7 +6,7 @@
  * of windows is in the other order than the one before: what drifts cancels.
  *
  * Once more with a guard that is always closed, which costs what a look costs
- * and gives nothing: the host's tree says that others use all of it.
+ * and gives nothing: the host's tree says that others wait for all of it.
  *
  * Copyright (c) 2026 The llcsched authors
  *
@@ -25,8 +25,8 @@
 /* A pair has two windows, and a change before each. */
 #define SECONDS_PER_PAIR 2.5
 
-/* 50 s, at once: no LLC has that to give between two looks. */
-#define TICKS_PER_ADVANCE 5000
+/* At once: enough for many tasks to have waited between two looks. */
+#define WAIT_S_PER_ADVANCE 50
 
 /* Windows before the first pair. */
 #define WARM_UP 2
@@ -57,16 +57,33 @@ static void add_default(GuestVm *guest, void *opaque)
     bench_object_add(guest);
 }
 
-/* A host whose CPUs others use, more of it each time that this is called. */
+/*
+ * A host on whose CPUs others wait, longer each time that it advances: what
+ * they run cannot be seen beside a guest that spins.
+ */
 typedef struct Crowd {
     SchedHost host;
-    uint64_t ticks;
+    uint64_t wait_s;
 } Crowd;
 
 static void crowd_advance(Crowd *crowd)
 {
-    crowd->ticks += TICKS_PER_ADVANCE;
-    sched_host_set_load(&crowd->host, crowd->ticks, crowd->ticks);
+    const SchedHost *host = &crowd->host;
+    g_autofree char *path = g_build_filename(host->tree->dir,
+                                             "proc/schedstat", NULL);
+    g_autofree char *text = NULL;
+    g_autoptr(GError) err = NULL;
+
+    crowd->wait_s += WAIT_S_PER_ADVANCE;
+    text = g_strdup_printf("version 15\ntimestamp 1\n"
+                           "cpu%s 0 0 0 0 0 0 1 %" G_GUINT64_FORMAT
+                           "000000000 1\n"
+                           "cpu%s 0 0 0 0 0 0 1 %" G_GUINT64_FORMAT
+                           "000000000 1\n", host->first, crowd->wait_s,
+                           host->second, crowd->wait_s);
+    if (!g_file_set_contents(path, text, -1, &err)) {
+        bench_fail("%s", err->message);
+    }
 }
 
 /* Asked to plan, it does not wait for its cool-down. */
@@ -222,7 +239,7 @@ void bench_speed(const Bench *bench)
 {
     const BenchBound bound = { .median = 0.5, .high = 1 };
     const BenchBound closed_bound = { .median = 0.5 };
-    Crowd crowd = { .ticks = SCHED_HOST_QUIET };
+    Crowd crowd = { .wait_s = 1 };
     const SpeedObject with_defaults = { .add = add_default };
     const SpeedObject closed = { .add = add_closed, .opaque = &crowd };
 
