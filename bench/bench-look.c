@@ -463,7 +463,8 @@ static void look_largest(const Bench *bench, const Sleepers *sleepers)
         g_array_index(values, double, i) +=
             per_row * (BENCH_HOST_CPUS - look.sample->n_rows);
     }
-    bench_row(bench, "one look at 256 vCPUs, rows scaled to 384 CPUs: CPU time", "us",
+    bench_row(bench,
+              "one look at 256 vCPUs, rows scaled to 384 CPUs: CPU time", "us",
               bench_scale(values, NS_PER_US), &bound);
     look_clear(&look);
 }
