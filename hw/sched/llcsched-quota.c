@@ -136,6 +136,9 @@ static int llcsched_quota_tightest(const Llcsched *s, HostCpuSet *ret_vcpus)
         int group = llcsched_quota_group(vcpu);
         int found = group < 0 ? -1 : host_quotas_tightest(quotas, group);
 
+        if (vcpu->index < 0 || vcpu->index >= HOST_CPU_MAX) {
+            continue; /* no set of vCPUs can tell of it */
+        }
         if (found >= 0 && found != least &&
             (least < 0 || host_quota_tighter(host_quotas_quota(quotas, found),
                                              host_quotas_quota(quotas,
